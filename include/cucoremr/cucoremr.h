@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All of libcucoremr, but for add-on libraries.
+ */
+#ifndef CUCOREMR_CUCOREMR_H
+#define CUCOREMR_CUCOREMR_H
+
+#include <cucoremr/buffer.h>
+#include <cucoremr/device.h>
+#include <cucoremr/resource.h>
+#include <cucoremr/stack.h>
+#include <cucoremr/stats.h>
+#include <cucoremr/status.h>
+#include <cucoremr/stream.h>
+#include <cucoremr/version.h>
+
+#include <cucoremr/resources/device_plain.h>
+#include <cucoremr/resources/device_pool.h>
+#include <cucoremr/resources/host.h>
+#include <cucoremr/resources/legacy_pinned.h>
+#include <cucoremr/resources/limiting.h>
+#include <cucoremr/resources/logging.h>
+#include <cucoremr/resources/stream_ordered.h>
+
+#endif /* CUCOREMR_CUCOREMR_H */

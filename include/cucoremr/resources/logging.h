@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * logging: a row for each allocation and free, in RMM's CSV format.
+ */
+#ifndef CUCOREMR_RESOURCES_LOGGING_H
+#define CUCOREMR_RESOURCES_LOGGING_H
+
+#include <cucoremr/resource.h>
+
+/* Columns that can follow RMM's six, in this order. */
+#define CCMR_LOG_DEVICE 0x1u    /**< Device: ordinal, -1 if none */
+#define CCMR_LOG_ALIGNMENT 0x2u /**< Alignment: bytes */
+#define CCMR_LOG_CHOSEN 0x4u    /**< Chosen: allocate: the stream that a free
+                                     with none named would use; free: the
+                                     stream that it uses */
+#define CCMR_LOG_LATENCY 0x8u   /**< Latency: nanoseconds of the upstream */
+
+/**
+ * Where rows go instead of a file. Called with whole rows, one or several,
+ * each ended by a newline, in order; never two calls at once; not from within
+ * itself. The first call gets the header. Non-zero: the rows are lost, which
+ * the next allocation through the resource ignores and flush reports.
+ * A resource used from inside a sink must not be the one that logs.
+ * @since 0.1
+ */
+typedef int (*ccmr_log_sink)(void *context, const char *rows, size_t length);
+
+/** Options. @since 0.1 */
+typedef struct ccmr_logging_options {
+    size_t size;        /**< sizeof(ccmr_logging_options) */
+    const char *file;   /**< truncated; or NULL with a sink */
+    ccmr_log_sink sink; /**< or NULL with a file */
+    void *context;      /**< handed to the sink */
+    int flush;          /**< 1: each row is written before the call returns */
+    unsigned columns;   /**< CCMR_LOG_... */
+} ccmr_logging_options;
+
+CCMR_BEGIN_DECLS
+
+/**
+ * Make a logging adaptor. Rows are
+ * `Thread,Time,Action,Pointer,Size,Stream` exactly as RMM writes them: OS
+ * thread id; local time HH:MM:SS.microseconds; allocate, free, or
+ * `allocate failure` with pointer (nil); size as asked; stream as 0x...
+ * (0x1 legacy, 0x2 per-thread). An allocation is logged after the upstream
+ * gave it, a free before the upstream gets it, so rows of one pointer are in
+ * true order across threads. Rows are buffered and written when the buffer is
+ * full, on flush, on the last release and at exit; with `flush`, each at once
+ * and whole. 0-byte requests make no row. The upstream is retained.
+ * CCMR_ERROR_IO: the file, with errno's text.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status
+ccmr_logging_create(ccmr_resource *upstream,
+                    const ccmr_logging_options *options,
+                    ccmr_resource **resource);
+
+/**
+ * Write what is buffered. CCMR_ERROR_IO if rows were lost since the last
+ * flush; CCMR_ERROR_INVALID_ARGUMENT if the resource is not a logging one.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status
+ccmr_logging_flush(ccmr_resource *resource);
+
+CCMR_END_DECLS
+
+#endif /* CUCOREMR_RESOURCES_LOGGING_H */

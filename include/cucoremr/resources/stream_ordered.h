@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream_ordered: makes any synchronous resource stream-ordered.
+ */
+#ifndef CUCOREMR_RESOURCES_STREAM_ORDERED_H
+#define CUCOREMR_RESOURCES_STREAM_ORDERED_H
+
+#include <cucoremr/resource.h>
+
+/** Options; 0 is the default. @since 0.1 */
+typedef struct ccmr_stream_ordered_options {
+    size_t size; /**< sizeof(ccmr_stream_ordered_options) */
+    /** Most bytes kept free for reuse; beyond, finished blocks go upstream at
+     * the next allocation. 0: no bound. */
+    size_t keep;
+} ccmr_stream_ordered_options;
+
+CCMR_BEGIN_DECLS
+
+/**
+ * Make a stream_ordered adaptor over a resource whose frees block.
+ *
+ * Deallocate never blocks: it records an event, and the block is reused by
+ * size: at once on the stream that freed it, elsewhere when the event is done
+ * or after a wait on the device (host-accessible upstreams with `access=host`:
+ * only when it is done). The upstream's free, which may wait for every kernel
+ * on the device, is called only in trim, drain, destroy and as the last step
+ * before out-of-memory. A free with no stream named uses the allocation
+ * stream. Capturing streams are refused. The upstream is retained. `options`
+ * may be NULL.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_stream_ordered_create(
+    ccmr_resource *upstream, const ccmr_stream_ordered_options *options,
+    ccmr_resource **resource);
+
+CCMR_END_DECLS
+
+#endif /* CUCOREMR_RESOURCES_STREAM_ORDERED_H */
