@@ -27,10 +27,10 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define TAP_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define TAP_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define TAP_NORETURN __attribute__((noreturn))
 #else
-#define TAP_PRINTF(format, first)
+#define TAP_PRINTF(text, first)
 #define TAP_NORETURN
 #endif
 
