@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+
+noinst_LTLIBRARIES += tests/support/libccmr-tap.la
+tests_support_libccmr_tap_la_SOURCES = \
+	tests/support/tap.c \
+	tests/support/tap.h
