@@ -1,1 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+
+tap_scripts += \
+	tests/abi/arrows.sh \
+	tests/abi/headers.sh \
+	tests/abi/install.sh \
+	tests/abi/library.sh \
+	tests/abi/symbols.sh

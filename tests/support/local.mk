@@ -4,3 +4,5 @@ noinst_LTLIBRARIES += tests/support/libccmr-tap.la
 tests_support_libccmr_tap_la_SOURCES = \
 	tests/support/tap.c \
 	tests/support/tap.h
+
+EXTRA_DIST += tests/support/tap.sh

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# An installed tree is complete: pkg-config finds it, the examples compile
+# against it in C and C++, and they run on the installed simulator, which the
+# library finds beside itself.
+. "${abs_top_srcdir:?}/tests/support/tap.sh"
+
+have pkg-config || skip_all "no pkg-config"
+
+root=$scratch/root
+
+install_tree() {
+    cd "$abs_top_builddir" &&
+        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
+            "${MAKE:-make}" -s install DESTDIR="$root"
+}
+
+pc() {
+    PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$pcdir \
+        pkg-config "$@" libcucoremr
+}
+
+# build COMPILER STANDARD SOURCE PROGRAM
+build() {
+    # shellcheck disable=SC2046,SC2086  # words on purpose
+    $1 -std="$2" -Wall -Wextra -Werror -o "$4" "$3" $(pc --cflags --libs) \
+        -pthread
+}
+
+run() {
+    (
+        cd "$scratch" || exit 1
+        unset CUCOREMR_SIM_PATH
+        CUCOREMR_DRIVER=sim LD_LIBRARY_PATH=$libdir exec "$@"
+    )
+}
+
+headers_are_there() {
+    cd "$abs_top_srcdir/include" || return 1
+    find cucoremr -name '*.h' | while read -r header; do
+        cmp "$header" "$includedir/$header" || echo "$header"
+    done | { ! grep .; }
+}
+
+ok "make install" install_tree
+pcdir=$(find "$root" -name pkgconfig -type d)
+libdir=$(dirname "$pcdir")
+includedir=$root$(PKG_CONFIG_LIBDIR=$pcdir pkg-config --variable=includedir \
+    libcucoremr)
+ok "every public header is installed" headers_are_there
+ok "the simulator is installed beside the library" \
+    test -e "$libdir/libcucoremr-sim.so"
+ok "pkg-config knows the version" \
+    test "$(pc --modversion)" = \
+    "$(sed -n 's/^version=//p' "$abs_top_srcdir/VERSION")"
+
+for source in "$abs_top_srcdir"/examples/*.c; do
+    [ -f "$source" ] || continue
+    name=$(basename "$source" .c)
+    ok "example $name compiles" build "${CC:-cc}" c11 "$source" \
+        "$scratch/$name"
+    ok "example $name runs" run "$scratch/$name"
+done
+if [ -n "$CXX" ] && have "${CXX%% *}" && [ "${CCMR_SANITIZE:-no}" = no ]; then
+    cat >"$scratch/plus.cc" <<'END'
+#include <cucoremr/cucoremr.h>
+
+int main()
+{
+    return ccmr_version() == CCMR_VERSION ? 0 : 1;
+}
+END
+    ok "a C++ program compiles" build "$CXX" c++17 "$scratch/plus.cc" \
+        "$scratch/plus"
+    ok "a C++ program runs" run "$scratch/plus"
+else
+    skip "no C++ compiler, or a sanitizer's build"
+fi
+finish
