@@ -61,6 +61,13 @@ for source in "$abs_top_srcdir"/examples/*.c; do
         "$scratch/$name"
     ok "example $name runs" run "$scratch/$name"
 done
+# The program that README.md shows.
+sed -n '/^```c$/,/^```$/{/^```/d;p;}' "$abs_top_srcdir/README.md" \
+    >"$scratch/readme.c"
+ok "README's program compiles" build "${CC:-cc}" c11 "$scratch/readme.c" \
+    "$scratch/readme"
+ok "README's program runs" run "$scratch/readme"
+
 if [ -n "$CXX" ] && have "${CXX%% *}" && [ "${CCMR_SANITIZE:-no}" = no ]; then
     cat >"$scratch/plus.cc" <<'END'
 #include <cucoremr/cucoremr.h>
