@@ -1,1 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
+#
+# fidelity asks a driver what it does and compares that with what a real one
+# was seen to do; driver-costs measures its calls. Neither uses the library.
+
+noinst_PROGRAMS += tests/fidelity/driver-costs
+tap_tests += tests/fidelity/fidelity
+
+tests_fidelity_fidelity_SOURCES = \
+	tests/fidelity/calls.c \
+	tests/fidelity/calls.h \
+	tests/fidelity/captures.c \
+	tests/fidelity/contexts.c \
+	tests/fidelity/devices.c \
+	tests/fidelity/driver.c \
+	tests/fidelity/driver.h \
+	tests/fidelity/facts.c \
+	tests/fidelity/facts.h \
+	tests/fidelity/hold.c \
+	tests/fidelity/hold.h \
+	tests/fidelity/main.c \
+	tests/fidelity/memory.c \
+	tests/fidelity/pools.c \
+	tests/fidelity/processes.c \
+	tests/fidelity/situations.c \
+	tests/fidelity/streams.c
+tests_fidelity_fidelity_LDADD = -ldl -lpthread
+
+tests_fidelity_driver_costs_SOURCES = \
+	tests/fidelity/costs.c \
+	tests/fidelity/driver.c \
+	tests/fidelity/driver.h
+tests_fidelity_driver_costs_LDADD = -ldl -lpthread
