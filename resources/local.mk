@@ -1,4 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
 noinst_LTLIBRARIES += resources/libccmr-resources.la
-resources_libccmr_resources_la_SOURCES =
+resources_libccmr_resources_la_SOURCES = \
+	resources/common.c \
+	resources/common.h \
+	resources/device_plain.c \
+	resources/device_pool/device_pool.h \
+	resources/device_pool/figures.c \
+	resources/device_pool/kind.c \
+	resources/device_pool/make.c \
+	resources/device_pool/serve.c \
+	resources/host.c \
+	resources/legacy_pinned.c \
+	resources/registry.c \
+	resources/registry.h

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What several resources have in common.
+ */
+#include "resources/common.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/error.h"
+#include "lib/stream.h"
+
+ccmr_status ccmr__value_device(const ccmr_option_value *value, int *ordinal)
+{
+    if (!value->set) {
+        *ordinal = CCMR_DEVICE_CURRENT;
+        return CCMR_SUCCESS;
+    }
+    if (value->integer < 0 || value->integer > INT_MAX) {
+        return ccmr__fail(CCMR_ERROR_NO_DEVICE,
+                          "device=%lld: ordinals are counted from 0",
+                          (long long)value->integer);
+    }
+    *ordinal = (int)value->integer;
+    return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__option_find(const ccmr_kind *kind, const char *name,
+                              size_t *index)
+{
+    size_t i;
+
+    for (i = 0; kind->options[i].name != NULL; i++) {
+        if (strcmp(kind->options[i].name, name) == 0) {
+            *index = i;
+            return CCMR_SUCCESS;
+        }
+    }
+    return ccmr__fail(CCMR_ERROR_UNKNOWN_NAME, "%s has no option '%s'",
+                      kind->name, name);
+}
+
+ccmr_status ccmr__stream_finish(ccmr_stream stream, ccmr__device *device)
+{
+    ccmr_status status;
+
+    if (stream == CCMR_STREAM_READY) {
+        return CCMR_SUCCESS;
+    }
+    status = ccmr__stream_check(stream, device);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    return ccmr__stream_wait(stream, device);
+}
+
+ccmr_status ccmr__check_address(const void *ptr, size_t unit)
+{
+    if (((uintptr_t)ptr & (unit - 1)) == 0) {
+        return CCMR_SUCCESS;
+    }
+    return ccmr__fail(CCMR_ERROR_INVALID_POINTER,
+                      "%p is no multiple of %zu: not a block's address", ptr,
+                      unit);
+}
+
+ccmr_status ccmr__fail_address(const void *ptr, int result, const char *call)
+{
+    ccmr_status status = ccmr__fail_driver(result, call);
+    ccmr_error_detail *detail = ccmr__error();
+
+    if (result == (int)CUDA_ERROR_INVALID_VALUE) {
+        status = CCMR_ERROR_INVALID_POINTER;
+        detail->status = status;
+        (void)snprintf(detail->message, sizeof(detail->message),
+                       "%p is not the address of a live block: %s returned "
+                       "%s (%d)",
+                       ptr, call, detail->driver_result_name, result);
+    }
+    return status;
+}
+
+void ccmr__note_out_of_memory(ccmr_error_detail *detail, const char *call)
+{
+    detail->driver_call = call;
+    detail->driver_result = (int)CUDA_ERROR_OUT_OF_MEMORY;
+    detail->driver_result_name = "CUDA_ERROR_OUT_OF_MEMORY";
+}

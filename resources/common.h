@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What several resources have in common: the `device` option, answering
+ * option_get from a kind's table, and the way to a synchronous free.
+ */
+#ifndef CCMR_RESOURCES_COMMON_H
+#define CCMR_RESOURCES_COMMON_H
+
+#include <cucoremr/stack.h>
+
+#include "lib/context.h"
+
+/** Table entry of the option `device`; see ccmr__value_device(). */
+#define CCMR__OPTION_DEVICE                                                    \
+    {                                                                          \
+        "device", CCMR_OPTION_INTEGER, "", NULL,                               \
+            "ordinal of the device; unset: the current context's, else 0"      \
+    }
+
+/** Ordinal that a value of the option `device` stands for. */
+ccmr_status ccmr__value_device(const ccmr_option_value *value, int *ordinal);
+
+/**
+ * Index of an option in a table; CCMR_ERROR_UNKNOWN_NAME where there is none
+ * of that name in `kind`.
+ */
+ccmr_status ccmr__option_find(const ccmr_kind *kind, const char *name,
+                              size_t *index);
+
+/**
+ * Before a synchronous free, in the device's context: check the stream, and
+ * wait until the work that is queued on it is finished. CCMR_STREAM_READY
+ * needs neither.
+ */
+ccmr_status ccmr__stream_finish(ccmr_stream stream, ccmr__device *device);
+
+/**
+ * A block comes back at an address that the resource cannot have given out,
+ * since it is no multiple of `unit`: refused, else CCMR_SUCCESS.
+ */
+ccmr_status ccmr__check_address(const void *ptr, size_t unit);
+
+/**
+ * The driver refused to free a block: sets the error. Where it says that the
+ * value is invalid, the address is none of a live block.
+ */
+ccmr_status ccmr__fail_address(const void *ptr, int result, const char *call)
+    __attribute__((cold));
+
+/** Note in an out-of-memory's detail that it was the driver who said so. */
+void ccmr__note_out_of_memory(ccmr_error_detail *detail, const char *call)
+    __attribute__((cold));
+
+#endif /* CCMR_RESOURCES_COMMON_H */
