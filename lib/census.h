@@ -70,10 +70,9 @@ void ccmr__census_read(ccmr__census *census, ccmr__census_sum *sum);
 /** Wait (briefly: owners are between enter and leave) until all are out. */
 void ccmr__census_wait_out(ccmr__census *census);
 
-static inline void ccmr__shard_add(ccmr__shard *shard, unsigned slot,
-                                   atomic_int_fast64_t *count, int64_t amount)
+static inline void ccmr__shard_add(unsigned slot, atomic_int_fast64_t *count,
+                                   int64_t amount)
 {
-    (void)shard;
     if (__builtin_expect(slot != CCMR__SLOT_SHARED, 1)) {
         atomic_store_explicit(
             count,
@@ -96,7 +95,7 @@ static inline void ccmr__census_fence(void)
 
 static inline void ccmr__census_enter(ccmr__shard *shard, unsigned slot)
 {
-    ccmr__shard_add(shard, slot, &shard->inside, 1);
+    ccmr__shard_add(slot, &shard->inside, 1);
     ccmr__census_fence();
 }
 

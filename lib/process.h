@@ -24,6 +24,12 @@ extern atomic_int ccmr__process_flags;
 /** First use: register the handlers. Idempotent, takes a lock. */
 ccmr_status ccmr__process_start(void);
 
+/**
+ * The driver was initialised just now: register the exit handler once more,
+ * since handlers run last in, first out, and ours must precede the driver's.
+ */
+void ccmr__process_driver_started(void);
+
 /** The driver said DEINITIALIZED: from now on the process is exiting. */
 void ccmr__process_set_exiting(void);
 

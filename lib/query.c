@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything that a resource is asked beside allocating: properties, figures,
+ * trimming, options.
+ */
+#include <stddef.h>
+#include <stdio.h>
+
+#include "lib/error.h"
+#include "lib/process.h"
+#include "lib/resource.h"
+#include "lib/resource_object.h"
+#include "lib/stream.h"
+#include "lib/struct.h"
+
+#define FIRST_VERSION(type, last)                                             \
+    (offsetof(type, last) + sizeof(((type *)0)->last))
+
+/* The checks that all of these share. `needed` may not be NULL. */
+static ccmr_status check(const ccmr_resource *resource, const void *needed,
+                         const char *call, const char *what)
+{
+    ccmr_status status = ccmr__process_check();
+
+    if (status == CCMR_SUCCESS && (resource == NULL || needed == NULL)) {
+        status = ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "%s: %s is NULL",
+                            call, resource == NULL ? "resource" : what);
+    }
+    return status;
+}
+
+/* Name the resource in the detail of a failed operation. */
+static ccmr_status pass(const ccmr_resource *resource, ccmr_status status)
+{
+    if (status != CCMR_SUCCESS) {
+        if (ccmr__error()->status != status) {
+            (void)ccmr__fail(status, "%s: %s", resource->name,
+                             ccmr_status_text(status));
+        }
+        ccmr__error_name_resource(resource->name);
+    }
+    return status;
+}
+
+static ccmr_status unsupported(const ccmr_resource *resource,
+                               const char *what)
+{
+    return pass(resource, ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
+                                     "%s does not offer %s", resource->name,
+                                     what));
+}
+
+/* The i-th upstream without an error detail; NULL past the last. */
+static ccmr_resource *upstream_of(const ccmr_resource *resource, size_t i)
+{
+    ccmr_resource *upstream = NULL;
+
+    if (resource->ops.upstream == NULL ||
+        resource->ops.upstream(resource->self, i, &upstream) !=
+            CCMR_SUCCESS) {
+        return NULL;
+    }
+    return upstream;
+}
+
+ccmr_status ccmr_resource_describe(ccmr_resource *resource,
+                                   ccmr_properties *properties)
+{
+    ccmr_properties own = {.size = sizeof(own), .device = -1};
+    ccmr_status status =
+        check(resource, properties, "describe", "properties");
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    status = resource->ops.describe(resource->self, &own);
+    if (status != CCMR_SUCCESS) {
+        return pass(resource, status);
+    }
+    own.name = resource->name;
+    return ccmr__struct_write(
+        properties, &own, sizeof(own),
+        FIRST_VERSION(ccmr_properties, handle_kinds), "ccmr_properties");
+}
+
+const char *ccmr_resource_name(const ccmr_resource *resource)
+{
+    return resource != NULL ? resource->name : NULL;
+}
+
+ccmr_status ccmr_resource_upstream(ccmr_resource *resource, size_t i,
+                                   ccmr_resource **upstream)
+{
+    ccmr_status status = check(resource, upstream, "upstream", "upstream");
+    ccmr_resource *found;
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    found = upstream_of(resource, i);
+    if (found == NULL) {
+        return pass(resource, ccmr__fail(CCMR_ERROR_OUT_OF_RANGE,
+                                         "%s has no upstream %zu",
+                                         resource->name, i));
+    }
+    *upstream = found;
+    return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__describe_upstream(ccmr_resource *upstream,
+                                    ccmr_properties *properties,
+                                    const char *name)
+{
+    ccmr_status status =
+        upstream->ops.describe(upstream->self, properties);
+
+    if (status == CCMR_SUCCESS) {
+        properties->name = name;
+    }
+    return status;
+}
+
+/* One resource and, after it, what is under it. In a chain the bytes that one
+ * gives back go into the next, so that the larger figure counts. */
+static ccmr_status trim_down(ccmr_resource *resource, size_t keep,
+                             ccmr_trim_result *result)
+{
+    ccmr_status status = CCMR_SUCCESS;
+    ccmr_resource *upstream;
+    size_t released = 0;
+    size_t i;
+
+    *result = (ccmr_trim_result){.size = sizeof(*result)};
+    if (resource->ops.trim != NULL) {
+        status = pass(resource,
+                      resource->ops.trim(resource->self, keep, result));
+    }
+    for (i = 0; (upstream = upstream_of(resource, i)) != NULL; i++) {
+        ccmr_trim_result below;
+        ccmr_status other = trim_down(upstream, keep, &below);
+
+        if (status == CCMR_SUCCESS) {
+            status = other;
+        }
+        released += below.released_bytes;
+        result->pending_bytes += below.pending_bytes;
+        result->pinned_bytes += below.pinned_bytes;
+    }
+    if (released > result->released_bytes) {
+        result->released_bytes = released;
+    }
+    return status;
+}
+
+ccmr_status ccmr_resource_trim(ccmr_resource *resource, size_t keep,
+                               ccmr_trim_result *result)
+{
+    ccmr_status status = check(resource, resource, "trim", "resource");
+    ccmr_trim_result probe = {.size = sizeof(probe)};
+    ccmr_trim_result own;
+
+    /* A wrong struct is refused before anything is given back. */
+    if (status == CCMR_SUCCESS && result != NULL) {
+        status = ccmr__struct_write(
+            result, &probe, sizeof(probe),
+            FIRST_VERSION(ccmr_trim_result, pinned_bytes),
+            "ccmr_trim_result");
+    }
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    status = trim_down(resource, keep, &own);
+    if (status == CCMR_SUCCESS && result != NULL) {
+        status = ccmr__struct_write(
+            result, &own, sizeof(own),
+            FIRST_VERSION(ccmr_trim_result, pinned_bytes),
+            "ccmr_trim_result");
+    }
+    return status;
+}
+
+/* What dispatch counted. */
+static void prefill(ccmr_resource *resource, ccmr_stats *stats)
+{
+    ccmr__census_sum sum;
+
+    ccmr__census_read(&resource->census, &sum);
+    *stats = (ccmr_stats){
+        .size = sizeof(*stats),
+        .exact = CCMR_STAT_LIVE_BYTES | CCMR_STAT_COUNTS,
+        .live_bytes = sum.bytes > 0 ? (size_t)sum.bytes : 0,
+        .peak_live_bytes = CCMR_BYTES_UNKNOWN,
+        .reserved_bytes = CCMR_BYTES_UNKNOWN,
+        .peak_reserved_bytes = CCMR_BYTES_UNKNOWN,
+        .pending_bytes = CCMR_BYTES_UNKNOWN,
+        .allocations = (uint64_t)sum.allocations,
+        .deallocations = (uint64_t)sum.deallocations,
+        .failures = (uint64_t)sum.failures,
+    };
+    if (sum.allocations > sum.deallocations) {
+        stats->live_blocks = (uint64_t)(sum.allocations - sum.deallocations);
+    }
+}
+
+ccmr_status ccmr_resource_stats(ccmr_resource *resource, ccmr_stats *stats)
+{
+    ccmr_status status = check(resource, stats, "stats", "stats");
+    ccmr_stats own;
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    prefill(resource, &own);
+    if (resource->ops.stats != NULL) {
+        status = resource->ops.stats(resource->self, &own);
+        if (status != CCMR_SUCCESS) {
+            return pass(resource, status);
+        }
+    }
+    return ccmr__struct_write(stats, &own, sizeof(own),
+                              FIRST_VERSION(ccmr_stats, failures),
+                              "ccmr_stats");
+}
+
+static ccmr_status check_use(const ccmr_resource *resource, const void *ptr,
+                             ccmr_stream stream, const char *call)
+{
+    ccmr_status status = check(resource, ptr, call, "ptr");
+
+    if (status == CCMR_SUCCESS &&
+        (stream == CCMR_STREAM_UNSET || stream == CCMR_STREAM_READY)) {
+        status = ccmr__fail(CCMR_ERROR_INVALID_STREAM,
+                            "%s: a use needs a stream", call);
+    }
+    return status;
+}
+
+ccmr_status ccmr_resource_note_use(ccmr_resource *resource, void *ptr,
+                                   ccmr_stream stream)
+{
+    ccmr_status status = check_use(resource, ptr, stream, "note_use");
+    ccmr_resource *taker = resource;
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    while (taker != NULL && taker->ops.note_use == NULL) {
+        taker = upstream_of(taker, 0);
+    }
+    if (taker == NULL) {
+        return unsupported(resource, "note_use");
+    }
+    return pass(taker, taker->ops.note_use(taker->self, ptr,
+                                           ccmr__stream_default(stream)));
+}
+
+ccmr_status ccmr_resource_hold_until_free(ccmr_resource *resource, void *ptr,
+                                          ccmr_stream stream)
+{
+    ccmr_status status = check_use(resource, ptr, stream, "hold_until_free");
+    ccmr_resource *taker = resource;
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    while (taker != NULL && taker->ops.hold_until_free == NULL) {
+        taker = upstream_of(taker, 0);
+    }
+    if (taker == NULL) {
+        return unsupported(resource, "hold_until_free");
+    }
+    return pass(taker,
+                taker->ops.hold_until_free(taker->self, ptr,
+                                           ccmr__stream_default(stream)));
+}
+
+static ccmr_status unknown_option(const ccmr_resource *resource,
+                                  const char *name)
+{
+    return pass(resource, ccmr__fail(CCMR_ERROR_UNKNOWN_NAME,
+                                     "%s has no option '%s'", resource->name,
+                                     name));
+}
+
+ccmr_status ccmr_resource_option_get(ccmr_resource *resource,
+                                     const char *name, char *text,
+                                     size_t capacity, size_t *length)
+{
+    ccmr_status status = check(resource, name, "option_get", "name");
+    size_t needed = 0;
+
+    if (status == CCMR_SUCCESS && text == NULL && capacity != 0) {
+        status = ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                            "option_get: text is NULL, capacity is not 0");
+    }
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource->ops.option_get == NULL) {
+        return unknown_option(resource, name);
+    }
+    status = pass(resource, resource->ops.option_get(
+                                resource->self, name, text, capacity,
+                                &needed));
+    if (status == CCMR_SUCCESS && length != NULL) {
+        *length = needed;
+    }
+    return status;
+}
+
+ccmr_status ccmr_resource_option_set(ccmr_resource *resource,
+                                     const char *name, const char *text)
+{
+    ccmr_status status = check(resource, name, "option_set", "name");
+    size_t length;
+
+    if (status == CCMR_SUCCESS && text == NULL) {
+        status = ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                            "option_set: text is NULL");
+    }
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource->ops.option_set != NULL) {
+        return pass(resource, resource->ops.option_set(resource->self, name,
+                                                       text));
+    }
+    status = ccmr_resource_option_get(resource, name, NULL, 0, &length);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    return pass(resource, ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
+                                     "option '%s' of %s is fixed at creation",
+                                     name, resource->name));
+}
+
+ccmr_status ccmr_resource_would_fit(ccmr_resource *resource, size_t bytes,
+                                    ccmr_stream stream, int *fits)
+{
+    ccmr_status status = check(resource, fits, "would_fit", "fits");
+
+    if (status == CCMR_SUCCESS &&
+        (stream == CCMR_STREAM_UNSET || stream == CCMR_STREAM_READY)) {
+        status = ccmr__fail(CCMR_ERROR_INVALID_STREAM,
+                            "would_fit: a stream is needed");
+    }
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource->ops.would_fit == NULL) {
+        return unsupported(resource, "would_fit");
+    }
+    return pass(resource, resource->ops.would_fit(
+                              resource->self, bytes,
+                              ccmr__stream_default(stream), fits));
+}
+
+ccmr_status ccmr_resource_audit(ccmr_resource *resource)
+{
+    ccmr_status status = check(resource, resource, "audit", "resource");
+
+    if (status != CCMR_SUCCESS || resource->ops.audit == NULL) {
+        return status;
+    }
+    return pass(resource, resource->ops.audit(resource->self));
+}
