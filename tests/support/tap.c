@@ -28,6 +28,9 @@ static void clean(char *text)
 }
 
 static void format_clean(char *text, size_t size, const char *format,
+                         va_list args) TAP_PRINTF(3, 0);
+
+static void format_clean(char *text, size_t size, const char *format,
                          va_list args)
 {
     (void)vsnprintf(text, size, format, args);
@@ -36,6 +39,9 @@ static void format_clean(char *text, size_t size, const char *format,
 
 /* Prints the test's line and returns with the lock held, so that comments on
    it can follow. */
+static void begin_test(bool good, const char *directive, const char *reason,
+                       const char *format, va_list args) TAP_PRINTF(4, 0);
+
 static void begin_test(bool good, const char *directive, const char *reason,
                        const char *format, va_list args)
 {
