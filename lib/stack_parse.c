@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a text to a tree of resources to be made; see lib/stack.h for both.
+ * Names, options, values and numbers of upstreams are all checked here, from
+ * left to right, before anything is made.
+ */
+#include "lib/stack.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/error.h"
+#include "lib/kind.h"
+#include "lib/nearest.h"
+#include "lib/stack_scan.h"
+#include "lib/text.h"
+
+#define SYNTAX CCMR_ERROR_SYNTAX
+#define INVALID CCMR_ERROR_INVALID_ARGUMENT
+
+typedef struct parser {
+    ccmr__scan scan;
+    int over;
+    size_t braces; /* open now */
+    ccmr__stack_tree *tree;
+} parser;
+
+static ccmr_status parse_chain(parser *p, ccmr__stack_node *parent,
+                               size_t depth);
+
+/* Where a resource's name stands. */
+static const char *place_of(const parser *p, const ccmr__stack_node *node)
+{
+    return p->scan.text + node->at;
+}
+
+static const ccmr_kind *find_kind(ccmr__word word)
+{
+    const ccmr_kind *kind;
+    size_t i;
+
+    for (i = 0; (kind = ccmr__kind_at(i)) != NULL; i++) {
+        if (ccmr__word_is(word, kind->name)) {
+            break;
+        }
+    }
+    return kind;
+}
+
+static ccmr_status fail_expected(const parser *p, const char *what)
+{
+    if (*p->scan.at == '\0') {
+        return ccmr__scan_fail(&p->scan, p->scan.at, NULL, SYNTAX,
+                               "%s is expected, but the text ends", what);
+    }
+    return ccmr__scan_fail(&p->scan, p->scan.at, NULL, SYNTAX,
+                           "%s is expected, not %s", what,
+                           CCMR__SHOWN(ccmr__scan_peek(&p->scan)));
+}
+
+static ccmr_status fail_kind(const parser *p, ccmr__word word)
+{
+    char names[200];
+    ccmr__nearest nearest;
+    ccmr__text known;
+    const ccmr_kind *kind;
+    size_t i;
+
+    ccmr__nearest_start(&nearest, word.start, word.length);
+    ccmr__text_init(&known, names, sizeof(names));
+    for (i = 0; (kind = ccmr__kind_at(i)) != NULL; i++) {
+        ccmr__nearest_offer(&nearest, kind->name, strlen(kind->name));
+        ccmr__text_add(&known, "%s%s", i != 0 ? ", " : "", kind->name);
+    }
+    if (nearest.best != NULL) {
+        return ccmr__scan_fail(&p->scan, word.start, NULL,
+                               CCMR_ERROR_UNKNOWN_NAME,
+                               "unknown resource %s; did you mean '%s'?",
+                               CCMR__SHOWN(word), nearest.best);
+    }
+    return ccmr__scan_fail(&p->scan, word.start, NULL, CCMR_ERROR_UNKNOWN_NAME,
+                           "unknown resource %s; known are %s",
+                           CCMR__SHOWN(word), names);
+}
+
+static ccmr_status fail_option(const parser *p, const ccmr_kind *kind,
+                               ccmr__word word)
+{
+    char names[150];
+    ccmr__nearest nearest;
+    ccmr__text known;
+    size_t count = ccmr__kind_option_count(kind);
+    size_t i;
+
+    ccmr__nearest_start(&nearest, word.start, word.length);
+    ccmr__text_init(&known, names, sizeof(names));
+    for (i = 0; i < count; i++) {
+        const char *name = kind->options[i].name;
+
+        ccmr__nearest_offer(&nearest, name, strlen(name));
+        ccmr__text_add(&known, "%s%s", i != 0 ? ", " : "", name);
+    }
+    if (nearest.best != NULL) {
+        return ccmr__scan_fail(&p->scan, word.start, kind->name,
+                               CCMR_ERROR_UNKNOWN_NAME,
+                               "unknown option %s of %s; did you mean '%s'?",
+                               CCMR__SHOWN(word), kind->name, nearest.best);
+    }
+    return ccmr__scan_fail(
+        &p->scan, word.start, kind->name, CCMR_ERROR_UNKNOWN_NAME,
+        "unknown option %s of %s; known are %s", CCMR__SHOWN(word), kind->name,
+        count != 0 ? names : "none");
+}
+
+/* A word without '=' after a resource's name. */
+static ccmr_status fail_word(const parser *p, const ccmr_kind *kind,
+                             ccmr__word word)
+{
+    if (find_kind(word) != NULL) {
+        return ccmr__scan_fail(&p->scan, word.start, kind->name, SYNTAX,
+                               "a '|' is missing before %s", CCMR__SHOWN(word));
+    }
+    return ccmr__scan_fail(&p->scan, word.start, kind->name, SYNTAX,
+                           "%s is no option of %s: options are written "
+                           "name=value, without blanks around '='",
+                           CCMR__SHOWN(word), kind->name);
+}
+
+static ccmr_status set_value(const parser *p, const ccmr_kind *kind,
+                             const ccmr_option *option, const char *text,
+                             const char *at, ccmr_option_value *value)
+{
+    char why[200];
+    ccmr_status status = INVALID;
+
+    if (ccmr__value_parse(option, text, value, why, sizeof(why))) {
+        return CCMR_SUCCESS;
+    }
+    if (option->type == CCMR_OPTION_CHOICE ||
+        option->type == CCMR_OPTION_FLAGS) {
+        status = CCMR_ERROR_UNKNOWN_NAME;
+    }
+    return ccmr__scan_fail(&p->scan, at, kind->name, status,
+                           "option '%s' of %s: %s", option->name, kind->name,
+                           why);
+}
+
+static ccmr_status parse_option(parser *p, ccmr__stack_node *node)
+{
+    const ccmr_kind *kind = node->kind;
+    ccmr__word word = ccmr__scan_word(&p->scan);
+    size_t count = ccmr__kind_option_count(kind);
+    const char *text = NULL;
+    const char *at;
+    ccmr_status status;
+    size_t i;
+
+    if (*p->scan.at != '=') {
+        return fail_word(p, kind, word);
+    }
+    p->scan.at++;
+    for (i = 0; i < count; i++) {
+        if (ccmr__word_is(word, kind->options[i].name)) {
+            break;
+        }
+    }
+    if (i == count) {
+        return fail_option(p, kind, word);
+    }
+    if (node->values[i].given) {
+        return ccmr__scan_fail(&p->scan, word.start, kind->name, INVALID,
+                               "option '%s' of %s is given twice",
+                               kind->options[i].name, kind->name);
+    }
+    at = p->scan.at;
+    if (!ccmr__scan_at_value(&p->scan)) {
+        return ccmr__scan_fail(&p->scan, at - 1, kind->name, SYNTAX,
+                               "option '%s' of %s has no value after '=' (an "
+                               "empty one is \"\")",
+                               kind->options[i].name, kind->name);
+    }
+    status = ccmr__scan_value(&p->scan, &text);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    return set_value(p, kind, &kind->options[i], text, at, &node->values[i]);
+}
+
+/* Options that the text does not name take their defaults. */
+static ccmr_status set_defaults(const parser *p, ccmr__stack_node *node)
+{
+    const ccmr_kind *kind = node->kind;
+    size_t count = ccmr__kind_option_count(kind);
+    ccmr_status status;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        const ccmr_option *option = &kind->options[i];
+        ccmr_option_value *value = &node->values[i];
+
+        if (value->given) {
+            continue;
+        }
+        if (option->default_text == NULL) {
+            return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name,
+                                   INVALID, "%s needs its option '%s'",
+                                   kind->name, option->name);
+        }
+        if (option->default_text[0] == '\0') {
+            continue;
+        }
+        status = set_value(p, kind, option, option->default_text,
+                           place_of(p, node), value);
+        if (status != CCMR_SUCCESS) {
+            return status;
+        }
+        value->given = 0;
+    }
+    return CCMR_SUCCESS;
+}
+
+static ccmr_status parse_options(parser *p, ccmr__stack_node *node)
+{
+    ccmr_status status;
+
+    for (;;) {
+        ccmr__scan_blanks(&p->scan);
+        if (ccmr__scan_at_end(&p->scan)) {
+            return set_defaults(p, node);
+        }
+        if (*p->scan.at == '"' || *p->scan.at == '=') {
+            return fail_expected(p, "an option, '|' or the end");
+        }
+        status = parse_option(p, node);
+        if (status != CCMR_SUCCESS) {
+            return status;
+        }
+    }
+}
+
+static void append_upstream(ccmr__stack_node *parent, ccmr__stack_node *node)
+{
+    if (parent->last == NULL) {
+        parent->first = node;
+    } else {
+        parent->last->next = node;
+    }
+    parent->last = node;
+    parent->count++;
+}
+
+static ccmr_status add_node(parser *p, ccmr__stack_node *parent,
+                            const ccmr_kind *kind, const char *at,
+                            ccmr__stack_node **added)
+{
+    ccmr__stack_tree *tree = p->tree;
+    size_t count = ccmr__kind_option_count(kind);
+    ccmr__stack_node *node;
+
+    if (tree->node_count == CCMR__STACK_RESOURCES) {
+        return ccmr__scan_fail(&p->scan, at, NULL, SYNTAX,
+                               "the text has more than %d resources",
+                               CCMR__STACK_RESOURCES);
+    }
+    node = calloc(1, sizeof(*node) + count * sizeof(node->values[0]));
+    if (node == NULL) {
+        return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
+                          "no memory to parse a stack text");
+    }
+    node->kind = kind;
+    node->at = (size_t)(at - p->scan.text);
+    node->before = tree->newest;
+    tree->newest = node;
+    tree->node_count++;
+    if (parent == NULL) {
+        tree->root = node;
+    } else {
+        append_upstream(parent, node);
+        if (tree->most_upstreams < parent->count) {
+            tree->most_upstreams = parent->count;
+        }
+    }
+    *added = node;
+    return CCMR_SUCCESS;
+}
+
+/* A resource's name and options. */
+static ccmr_status parse_resource(parser *p, ccmr__stack_node *parent,
+                                  size_t depth, ccmr__stack_node **made)
+{
+    ccmr__word word = ccmr__scan_word(&p->scan);
+    const ccmr_kind *kind;
+    ccmr_status status;
+
+    if (word.length == 0) {
+        return fail_expected(p, "a resource's name");
+    }
+    if (*p->scan.at == '=') {
+        return ccmr__scan_fail(&p->scan, word.start, NULL, SYNTAX,
+                               "a resource's name is expected, not option %s",
+                               CCMR__SHOWN(word));
+    }
+    if (depth > CCMR__STACK_DEPTH) {
+        return ccmr__scan_fail(&p->scan, word.start, NULL, SYNTAX,
+                               "more than %d resources are stacked on each "
+                               "other",
+                               CCMR__STACK_DEPTH);
+    }
+    kind = find_kind(word);
+    if (kind == NULL) {
+        return fail_kind(p, word);
+    }
+    status = add_node(p, parent, kind, word.start, made);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    return parse_options(p, *made);
+}
+
+/* Another upstream begins at `at`: may it? */
+static ccmr_status check_room(const parser *p, const ccmr__stack_node *node,
+                              const char *at)
+{
+    const ccmr_kind *kind = node->kind;
+
+    if (node->count < kind->max_upstreams) {
+        return CCMR_SUCCESS;
+    }
+    if (kind->max_upstreams == 0) {
+        return ccmr__scan_fail(&p->scan, at, kind->name, INVALID,
+                               "%s takes no upstream: nothing may follow it",
+                               kind->name);
+    }
+    return ccmr__scan_fail(
+        &p->scan, at, kind->name, INVALID, "%s takes at most %zu upstream%s",
+        kind->name, kind->max_upstreams, kind->max_upstreams == 1 ? "" : "s");
+}
+
+/* `count` upstreams are all that the resource gets: are they enough? */
+static ccmr_status check_enough(const parser *p, const ccmr__stack_node *node,
+                                size_t count)
+{
+    const ccmr_kind *kind = node->kind;
+
+    if (count >= kind->min_upstreams) {
+        return CCMR_SUCCESS;
+    }
+    if (kind->min_upstreams == 1) {
+        return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name, INVALID,
+                               "%s needs an upstream: a '|' and a resource "
+                               "after it",
+                               kind->name);
+    }
+    return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name, INVALID,
+                           "%s needs at least %zu upstreams, each in braces",
+                           kind->name, kind->min_upstreams);
+}
+
+static ccmr_status parse_brace(parser *p, ccmr__stack_node *node, size_t depth)
+{
+    const char *open = p->scan.at;
+    ccmr_status status;
+
+    status = check_room(p, node, open);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (p->braces == CCMR__STACK_BRACES) {
+        return ccmr__scan_fail(&p->scan, open, NULL, SYNTAX,
+                               "more than %d braces are open",
+                               CCMR__STACK_BRACES);
+    }
+    p->scan.at++;
+    p->braces++;
+    status = parse_chain(p, node, depth + 1);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    p->braces--;
+    if (*p->scan.at != '}') {
+        assert(*p->scan.at == '\0');
+        return ccmr__scan_fail(&p->scan, open, NULL, SYNTAX,
+                               "the brace is not closed");
+    }
+    p->scan.at++;
+    ccmr__scan_blanks(&p->scan);
+    return CCMR_SUCCESS;
+}
+
+/* The last resource of a chain has all that the text gives it. */
+static ccmr_status finish_chain(parser *p, const ccmr__stack_node *node)
+{
+    const ccmr_kind *kind = node->kind;
+
+    if (!p->over || p->braces != 0) {
+        return check_enough(p, node, node->count);
+    }
+    if (node->count != 0) {
+        return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name, INVALID,
+                               "%s has its upstreams in braces: none can be "
+                               "put under it",
+                               kind->name);
+    }
+    if (kind->max_upstreams == 0) {
+        return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name, INVALID,
+                               "%s takes no upstream: none can be put under "
+                               "it",
+                               kind->name);
+    }
+    if (p->tree->most_upstreams == 0) {
+        p->tree->most_upstreams = 1;
+    }
+    return check_enough(p, node, 1);
+}
+
+/* After a resource and its braces: does another one follow? */
+static ccmr_status parse_bar(parser *p, const ccmr__stack_node *node,
+                             int *follows)
+{
+    const char *bar = p->scan.at;
+    ccmr_status status;
+
+    *follows = *bar == '|';
+    if (*bar == '\0' || *bar == '}') {
+        return CCMR_SUCCESS;
+    }
+    if (*bar != '|') {
+        /* Options end where no word begins: braces were before this. */
+        return ccmr__scan_fail(&p->scan, bar, node->kind->name, SYNTAX,
+                               "nothing but braces may follow the braces of "
+                               "%s, not %s",
+                               node->kind->name,
+                               CCMR__SHOWN(ccmr__scan_peek(&p->scan)));
+    }
+    if (node->count != 0) {
+        return ccmr__scan_fail(&p->scan, bar, node->kind->name, SYNTAX,
+                               "upstreams stand in braces or after a '|', not "
+                               "both");
+    }
+    status = check_room(p, node, bar);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    p->scan.at++;
+    ccmr__scan_blanks(&p->scan);
+    if (*p->scan.at == '\0' || *p->scan.at == '}') {
+        return ccmr__scan_fail(&p->scan, bar, NULL, SYNTAX,
+                               "nothing follows the '|'");
+    }
+    return check_enough(p, node, 1);
+}
+
+/* Resources with '|' between them, up to a '}' or the end of the text. */
+static ccmr_status parse_chain(parser *p, ccmr__stack_node *parent,
+                               size_t depth)
+{
+    ccmr__stack_node *node = NULL;
+    ccmr_status status;
+    int follows = 1;
+
+    ccmr__scan_blanks(&p->scan);
+    while (follows) {
+        status = parse_resource(p, parent, depth, &node);
+        while (status == CCMR_SUCCESS && *p->scan.at == '{') {
+            status = parse_brace(p, node, depth);
+        }
+        if (status != CCMR_SUCCESS) {
+            return status;
+        }
+        status = parse_bar(p, node, &follows);
+        if (status != CCMR_SUCCESS) {
+            return status;
+        }
+        parent = node;
+        depth++;
+    }
+    if (p->braces == 0) {
+        p->tree->bottom = node;
+    }
+    return finish_chain(p, node);
+}
+
+static ccmr_status parse_text(parser *p)
+{
+    ccmr_status status;
+
+    ccmr__scan_blanks(&p->scan);
+    if (*p->scan.at == '\0') {
+        return ccmr__scan_fail(&p->scan, p->scan.text, NULL, SYNTAX,
+                               "the text is empty");
+    }
+    status = parse_chain(p, NULL, 1);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (*p->scan.at != '\0') {
+        assert(*p->scan.at == '}');
+        return ccmr__scan_fail(&p->scan, p->scan.at, NULL, SYNTAX,
+                               "the brace was never opened");
+    }
+    return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__stack_parse(const char *text, int over,
+                              ccmr__stack_tree *tree)
+{
+    parser p = {.scan = {.text = text, .at = text}, .over = over};
+    size_t length = strnlen(text, CCMR__STACK_LENGTH + 1);
+    ccmr_status status;
+
+    memset(tree, 0, sizeof(*tree));
+    p.tree = tree;
+    if (length > CCMR__STACK_LENGTH) {
+        return ccmr__scan_fail(&p.scan, text + CCMR__STACK_LENGTH, NULL, SYNTAX,
+                               "the text is longer than %d characters",
+                               CCMR__STACK_LENGTH);
+    }
+    /* Every value comes with its '=', which makes room for its end. */
+    tree->strings = malloc(length + 1);
+    if (tree->strings == NULL) {
+        return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
+                          "no memory to parse a stack text");
+    }
+    p.scan.strings = tree->strings;
+    status = parse_text(&p);
+    if (status != CCMR_SUCCESS) {
+        ccmr__stack_tree_free(tree);
+    }
+    return status;
+}
+
+void ccmr__stack_tree_free(ccmr__stack_tree *tree)
+{
+    ccmr__stack_node *node = tree->newest;
+
+    while (node != NULL) {
+        ccmr__stack_node *before = node->before;
+
+        free(node);
+        node = before;
+    }
+    free(tree->strings);
+    memset(tree, 0, sizeof(*tree));
+}
