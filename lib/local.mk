@@ -33,3 +33,5 @@ lib_libccmr_core_la_SOURCES = \
 	lib/thread.c \
 	lib/thread.h \
 	lib/version.c
+
+include lib/stack.mk
