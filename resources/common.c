@@ -87,3 +87,10 @@ void ccmr__note_out_of_memory(ccmr_error_detail *detail, const char *call)
     detail->driver_result = (int)CUDA_ERROR_OUT_OF_MEMORY;
     detail->driver_result_name = "CUDA_ERROR_OUT_OF_MEMORY";
 }
+
+void ccmr__stats_nothing_kept(ccmr_stats *stats)
+{
+    stats->reserved_bytes = stats->live_bytes;
+    stats->pending_bytes = 0;
+    stats->exact |= CCMR_STAT_RESERVED_BYTES | CCMR_STAT_PENDING_BYTES;
+}

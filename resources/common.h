@@ -47,6 +47,10 @@ ccmr_status ccmr__check_address(const void *ptr, size_t unit);
 ccmr_status ccmr__fail_address(const void *ptr, int result, const char *call)
     __attribute__((cold));
 
+/** Figures of a resource that keeps nothing: what is live, as it was asked for.
+ * What the driver or the C library round that to is theirs. */
+void ccmr__stats_nothing_kept(ccmr_stats *stats);
+
 /** Note in an out-of-memory's detail that it was the driver who said so. */
 void ccmr__note_out_of_memory(ccmr_error_detail *detail, const char *call)
     __attribute__((cold));

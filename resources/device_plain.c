@@ -159,12 +159,10 @@ static ccmr_status device_plain_describe(void *object,
                               "ccmr_properties");
 }
 
-/* How the driver packs small blocks is not known: what it was asked for is. */
 static ccmr_status device_plain_stats(void *object, ccmr_stats *stats)
 {
     (void)object;
-    stats->reserved_bytes = stats->live_bytes;
-    stats->exact |= CCMR_STAT_RESERVED_BYTES;
+    ccmr__stats_nothing_kept(stats);
     return CCMR_SUCCESS;
 }
 

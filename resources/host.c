@@ -79,25 +79,11 @@ static ccmr_status host_describe(void *self, ccmr_properties *properties)
                               "ccmr_properties");
 }
 
-/* The C library's own slack is not known: what it was asked for is. */
 static ccmr_status host_stats(void *self, ccmr_stats *stats)
 {
     (void)self;
-    stats->reserved_bytes = stats->live_bytes;
-    stats->exact |= CCMR_STAT_RESERVED_BYTES;
+    ccmr__stats_nothing_kept(stats);
     return CCMR_SUCCESS;
-}
-
-static ccmr_status host_option_get(void *self, const char *name, char *text,
-                                   size_t capacity, size_t *length)
-{
-    size_t index;
-
-    (void)self;
-    (void)text;
-    (void)capacity;
-    (void)length;
-    return ccmr__option_find(&ccmr__kind_host, name, &index);
 }
 
 static const ccmr_resource_ops host_ops = {
@@ -107,7 +93,6 @@ static const ccmr_resource_ops host_ops = {
     .destroy = host_destroy,
     .describe = host_describe,
     .stats = host_stats,
-    .option_get = host_option_get,
 };
 
 ccmr_status ccmr_host_create(ccmr_resource **resource)

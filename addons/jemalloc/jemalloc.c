@@ -268,7 +268,8 @@ static ccmr_status jemalloc_stats(void *self, ccmr_stats *stats)
     size_t unused;
 
     stats->reserved_bytes = read_reserved(self, &unused);
-    stats->exact |= CCMR_STAT_RESERVED_BYTES;
+    stats->pending_bytes = 0;
+    stats->exact |= CCMR_STAT_RESERVED_BYTES | CCMR_STAT_PENDING_BYTES;
     return CCMR_SUCCESS;
 }
 
