@@ -811,7 +811,6 @@ const struct fidelity_case every_call[] = {
     STREAM_CALL("cuLaunchHostFunc", host_function),
     {"cuStreamCreate", NULL, stream_create},
     {"cuStreamDestroy_side", NULL, stream_destroy_side},
-    {"cuStreamDestroy_main", NULL, stream_destroy_main},
     {"cuEventCreate", NULL, event_create},
     {"cuEventQuery", NULL, event_query},
     {"cuEventSynchronize", NULL, event_synchronize},
@@ -864,5 +863,7 @@ const struct fidelity_case every_call[] = {
     {"cuDeviceGetAttribute", NULL, device_attribute},
     {"cuDeviceTotalMem", NULL, device_total},
     {"cuGetProcAddress", NULL, proc_address},
+    /* Last, since a capture whose stream is gone may haunt its thread. */
+    {"cuStreamDestroy_main", NULL, stream_destroy_main},
     FIDELITY_END,
 };

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { LIMIT_MS = 8000 };
+enum { LIMIT_MS = 4500 };
 
 static CUstream make_stream(void)
 {

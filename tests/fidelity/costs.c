@@ -396,8 +396,8 @@ static void measure_pairs(void)
 }
 
 /* A kernel that does nothing, for what follows a launch. */
-static const char empty_kernel[] = ".version 7.0\n"
-                                   ".target sm_52\n"
+static const char empty_kernel[] = ".version 6.4\n"
+                                   ".target sm_75\n"
                                    ".address_size 64\n"
                                    ".visible .entry empty()\n"
                                    "{\n"

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-enum { HOLD_LIMIT_MS = 3000, HOLD_DELAY_MS = 100 };
+enum { HOLD_LIMIT_MS = 3000, HOLD_DELAY_MS = 150 };
 
 /* Reports a fact `hold` and returns false where it can't be done. */
 bool hold(CUstream stream);

@@ -29,7 +29,8 @@
 
 enum {
     SETUP_LIMIT_MS = 30000,
-    RUN_LIMIT_MS = 85000,
+    RUN_LIMIT_MS = 87000,
+    TOPIC_LIMIT_MS = 25000,
     RESTARTS_MAX = 40,
     EXIT_RUINED = 3,
     EXIT_SETUP = 4,
@@ -440,6 +441,13 @@ static void run_topic(const struct options *options,
     session.options = options;
     session.topic = topic->name;
     session.facts = facts;
+    if (now_ms() >= deadline) {
+        note_outcome(&session, "out of time");
+        return;
+    }
+    if (deadline > now_ms() + TOPIC_LIMIT_MS) {
+        deadline = now_ms() + TOPIC_LIMIT_MS;
+    }
     more = run_process(&session, NULL, topic->limit_ms, deadline);
     for (int i = 0; more && i < RESTARTS_MAX; i++) {
         if (now_ms() >= deadline) {

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CALLBACK_LIMIT_MS = 3000, FORK_LIMIT_MS = 8000, CHILD_LIMIT_MS = 1500 };
+enum { CALLBACK_LIMIT_MS = 2000, FORK_LIMIT_MS = 6000, CHILD_LIMIT_MS = 1500 };
 
 /* ---- in a host function ---- */
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { LIMIT_MS = 8000, MANY = 64 };
+enum { LIMIT_MS = 4500, MANY = 64 };
 
 static CUstream make_stream(unsigned int flags)
 {
