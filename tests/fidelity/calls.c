@@ -23,6 +23,31 @@ CUmemPoolProps pool_properties(CUdevice device)
     return props;
 }
 
+CUmemoryPool make_pool(size_t max_bytes)
+{
+    CUmemPoolProps props = pool_properties(0);
+    CUmemoryPool pool = NULL;
+    CUresult res;
+
+    props.maxSize = max_bytes;
+    res = drv.cuMemPoolCreate(&pool, &props);
+    if (res != CUDA_SUCCESS) {
+        fact_result("create_pool", res);
+    }
+    return pool;
+}
+
+CUstream make_stream(unsigned int flags)
+{
+    CUstream stream = NULL;
+    CUresult res = drv.cuStreamCreate(&stream, flags);
+
+    if (res != CUDA_SUCCESS) {
+        fact_result("create_stream", res);
+    }
+    return stream;
+}
+
 static CUresult make_memory(void)
 {
     CUmemPoolProps props = pool_properties(fixture.device);

@@ -48,6 +48,11 @@ void fixture_drop(void);
 /* Properties of an ordinary pool of the device. */
 CUmemPoolProps pool_properties(CUdevice device);
 
+/* A pool of the first device; a stream of the current context. Report a fact
+ * where that fails. */
+CUmemoryPool make_pool(size_t max_bytes);
+CUstream make_stream(unsigned int flags);
+
 extern const struct fidelity_case every_call[];
 
 #endif

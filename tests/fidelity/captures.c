@@ -2,6 +2,7 @@
 /*
  * The life of a capture itself. What other calls do to one is in situations.c.
  */
+#include "tests/fidelity/calls.h"
 #include "tests/fidelity/facts.h"
 #include "tests/fidelity/hold.h"
 
@@ -9,17 +10,6 @@
 #include <stdio.h>
 
 enum { LIMIT_MS = 4500 };
-
-static CUstream make_stream(void)
-{
-    CUstream stream = NULL;
-    CUresult res = drv.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-
-    if (res != CUDA_SUCCESS) {
-        fact_result("create_stream", res);
-    }
-    return stream;
-}
 
 static void see_status(const char *what, CUstream stream)
 {
@@ -52,8 +42,8 @@ static void see_end(const char *what, CUstream stream)
 
 static void statuses(void)
 {
-    CUstream stream = make_stream();
-    CUstream other = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
+    CUstream other = make_stream(CU_STREAM_NON_BLOCKING);
 
     see_status("idle", stream);
     SEE("begin", cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -82,7 +72,7 @@ static void legacy_status(void)
 
 static void begin_errors(void)
 {
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
 
     SEE("legacy", cuStreamBeginCapture(CU_STREAM_LEGACY,
                                        CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -108,7 +98,7 @@ static void per_thread_stream(void)
 /* Documented: a busy stream may be captured; earlier work isn't part of it. */
 static void begin_while_held(void)
 {
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
 
     if (hold(stream)) {
         SEE("begin",
@@ -124,7 +114,7 @@ static void invalidated(void)
 {
     unsigned long long id = 0;
     CUdeviceptr block = 0;
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
 
     drv.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
     SEE("id", cuStreamGetId(stream, &id));
@@ -143,7 +133,7 @@ static void invalidated(void)
 static void destroyed(void)
 {
     CUdeviceptr plain = 0;
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUstream second = NULL;
 
     drv.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -178,7 +168,8 @@ static void *end_elsewhere(void *argument)
 /* Documented: only relaxed captures may be ended by another thread. */
 static void see_ended_elsewhere(const char *what, CUstreamCaptureMode mode)
 {
-    struct ending ending = {make_stream(), CUDA_ERROR_UNKNOWN};
+    struct ending ending = {make_stream(CU_STREAM_NON_BLOCKING),
+                            CUDA_ERROR_UNKNOWN};
     CUgraph graph = NULL;
     pthread_t thread;
 
@@ -204,8 +195,8 @@ static void ended_elsewhere(void)
 /* An event recorded in the capture draws another stream into it. */
 static void joined(void)
 {
-    CUstream stream = make_stream();
-    CUstream other = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
+    CUstream other = make_stream(CU_STREAM_NON_BLOCKING);
     CUevent event = NULL;
 
     drv.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
@@ -223,8 +214,8 @@ static void joined(void)
 
 static void joined_back(void)
 {
-    CUstream stream = make_stream();
-    CUstream other = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
+    CUstream other = make_stream(CU_STREAM_NON_BLOCKING);
     CUevent event = NULL;
     CUevent back = NULL;
 
@@ -249,7 +240,7 @@ static void alloc_and_free(void)
 {
     CUdeviceptr outside = 0;
     CUdeviceptr inside = 0;
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
 
     drv.cuMemAllocAsync(&outside, 4096, stream);
     drv.cuStreamSynchronize(stream);
@@ -283,7 +274,7 @@ static void capture_details(void)
 {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     const CUgraphNode *nodes = NULL;
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUgraph graph = NULL;
     cuuint64_t first = 0;
     cuuint64_t second = 0;

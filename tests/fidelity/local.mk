@@ -22,6 +22,7 @@ tests_fidelity_fidelity_SOURCES = \
 	tests/fidelity/memory.c \
 	tests/fidelity/pools.c \
 	tests/fidelity/processes.c \
+	tests/fidelity/reuse.c \
 	tests/fidelity/situations.c \
 	tests/fidelity/streams.c
 tests_fidelity_fidelity_LDADD = -ldl -lpthread

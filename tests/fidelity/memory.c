@@ -647,6 +647,10 @@ static void fill_pinned(void)
     void *address = NULL;
 
     drv.cuMemHostAlloc(&address, 4096, 0);
+    if (address == NULL) {
+        fact("result", "no memory");
+        return;
+    }
     pinned = address;
     memset(pinned, 0, 4096);
     drv.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);

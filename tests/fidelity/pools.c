@@ -13,31 +13,6 @@
 
 enum { LIMIT_MS = 5000, MIB = 1 << 20, SAMPLES = 8 };
 
-static CUmemoryPool make_pool(size_t max_bytes)
-{
-    CUmemPoolProps props = pool_properties(0);
-    CUmemoryPool pool = NULL;
-    CUresult res;
-
-    props.maxSize = max_bytes;
-    res = drv.cuMemPoolCreate(&pool, &props);
-    if (res != CUDA_SUCCESS) {
-        fact_result("create_pool", res);
-    }
-    return pool;
-}
-
-static CUstream make_stream(void)
-{
-    CUstream stream = NULL;
-    CUresult res = drv.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-
-    if (res != CUDA_SUCCESS) {
-        fact_result("create_stream", res);
-    }
-    return stream;
-}
-
 static unsigned long long get(CUmemoryPool pool, CUmemPool_attribute attribute)
 {
     unsigned char bytes[sizeof(cuuint64_t)] = {0};
@@ -231,7 +206,7 @@ static void attribute_errors(void)
 static void amounts_with_threshold(cuuint64_t threshold)
 {
     CUmemoryPool pool = make_pool(0);
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUdeviceptr block = 0;
     CUdeviceptr second = 0;
     cuuint64_t zero = 0;
@@ -290,7 +265,7 @@ static void ask_until_idle(CUstream stream, CUevent event)
 static void see_release(const char *what, int how)
 {
     CUmemoryPool pool = make_pool(0);
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUevent event = NULL;
     CUdeviceptr block = 0;
     CUdeviceptr plain = 0;
@@ -335,8 +310,8 @@ static void released_by(void)
 static void released_by_other(void)
 {
     CUmemoryPool pool = make_pool(0);
-    CUstream stream = make_stream();
-    CUstream other = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
+    CUstream other = make_stream(CU_STREAM_NON_BLOCKING);
     CUdeviceptr block = 0;
 
     drv.cuMemAllocFromPoolAsync(&block, 4 * MIB, pool, stream);
@@ -355,7 +330,7 @@ static void trim(void)
 {
     cuuint64_t most = UINT64_MAX;
     CUmemoryPool pool = make_pool(0);
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUdeviceptr block[4] = {0};
 
     drv.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most);
@@ -384,7 +359,7 @@ static void trim_pending(void)
 {
     cuuint64_t most = UINT64_MAX;
     CUmemoryPool pool = make_pool(0);
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUdeviceptr block = 0;
 
     drv.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most);
@@ -409,7 +384,7 @@ static void trim_pending(void)
 static void destroy_pending(void)
 {
     CUmemoryPool pool = make_pool(0);
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUdeviceptr block = 0;
 
     drv.cuMemAllocFromPoolAsync(&block, 4 * MIB, pool, stream);
@@ -428,7 +403,7 @@ static void destroy_pending(void)
 static void destroy_live(void)
 {
     CUmemoryPool pool = make_pool(0);
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUdeviceptr block = 0;
     CUdeviceptr another = 0;
 
@@ -566,7 +541,7 @@ static void see_from(const char *what, CUmemoryPool pool, CUstream stream,
 /* Documented: maxSize is rounded up somehow; more than it is out of memory. */
 static void max_size(void)
 {
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUmemoryPool pool = make_pool(3 * MIB);
 
     see_from("max_3MiB_takes_1MiB", pool, stream, MIB);
@@ -601,7 +576,7 @@ static void max_size_extreme(void)
 
 static void sizes(void)
 {
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUmemoryPool pool = make_pool(0);
 
     see_from("zero", pool, stream, 0);
@@ -650,7 +625,7 @@ static void see_alignment(const char *what, CUmemoryPool pool,
 
 static void alignment(void)
 {
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUmemoryPool pool = make_pool(0);
 
     see_alignment("1", pool, stream, 1);
@@ -668,7 +643,7 @@ static void alignment(void)
 /* Documented: INVALID_VALUE for what no pool handed out. */
 static void free_wrong(void)
 {
-    CUstream stream = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUdeviceptr block = 0;
     int local = 0;
 
@@ -687,8 +662,8 @@ static void free_wrong(void)
 
 static void free_elsewhere(void)
 {
-    CUstream stream = make_stream();
-    CUstream other = make_stream();
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
+    CUstream other = make_stream(CU_STREAM_NON_BLOCKING);
     CUdeviceptr block = 0;
 
     drv.cuMemAllocAsync(&block, 8192, stream);
@@ -705,225 +680,6 @@ static void free_elsewhere(void)
     SEE("null_stream", cuMemFreeAsync(block, NULL));
     drv.cuStreamDestroy(stream);
     drv.cuStreamDestroy(other);
-}
-
-/* ---- reuse: where a freed block goes ---- */
-
-struct reuse {
-    CUmemoryPool pool;
-    CUstream first;
-    CUstream second;
-    CUdeviceptr block;
-};
-
-static void begin_reuse(struct reuse *reuse)
-{
-    cuuint64_t most = UINT64_MAX;
-
-    reuse->pool = make_pool(0);
-    reuse->first = make_stream();
-    reuse->second = make_stream();
-    reuse->block = 0;
-    drv.cuMemPoolSetAttribute(reuse->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-                              &most);
-    drv.cuMemAllocFromPoolAsync(&reuse->block, 4 * MIB, reuse->pool,
-                                reuse->first);
-    drv.cuStreamSynchronize(reuse->first);
-}
-
-static void end_reuse(struct reuse *reuse)
-{
-    drv.cuStreamSynchronize(reuse->first);
-    drv.cuStreamSynchronize(reuse->second);
-    drv.cuStreamDestroy(reuse->first);
-    drv.cuStreamDestroy(reuse->second);
-    drv.cuMemPoolDestroy(reuse->pool);
-}
-
-/* Allocate the same size on a stream: is it the block again? Is the stream
- * then busy, that is, was it made to wait? */
-static void see_reuse(const char *what, const struct reuse *reuse,
-                      CUstream stream)
-{
-    CUdeviceptr again = 0;
-    char key[64];
-    CUresult res = drv.cuMemAllocFromPoolAsync(&again, 4 * MIB, reuse->pool,
-                                               stream);
-
-    if (res != CUDA_SUCCESS) {
-        fact_result(what, res);
-        return;
-    }
-    fact(what, "%s", again == reuse->block ? "same block" : "another block");
-    snprintf(key, sizeof key, "%s_stream", what);
-    SEE(key, cuStreamQuery(stream));
-    drv.cuMemFreeAsync(again, stream);
-}
-
-static void reuse_same_stream_held(void)
-{
-    struct reuse reuse;
-
-    begin_reuse(&reuse);
-    if (hold(reuse.first)) {
-        drv.cuMemFreeAsync(reuse.block, reuse.first);
-        see_reuse("alloc", &reuse, reuse.first);
-        fact_yes("still_held", let_go());
-    }
-    end_reuse(&reuse);
-}
-
-static void see_reuse_held(bool internal)
-{
-    struct reuse reuse;
-    int value = internal;
-
-    begin_reuse(&reuse);
-    drv.cuMemPoolSetAttribute(
-        reuse.pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &value);
-    if (hold(reuse.first)) {
-        drv.cuMemFreeAsync(reuse.block, reuse.first);
-        see_reuse("alloc", &reuse, reuse.second);
-        fact_yes("still_held", let_go());
-    }
-    end_reuse(&reuse);
-}
-
-/* With internal dependencies the second stream may be made to wait. */
-static void reuse_other_stream_held(void)
-{
-    see_reuse_held(true);
-}
-
-static void reuse_other_stream_held_no_internal(void)
-{
-    see_reuse_held(false);
-}
-
-/* The second stream waits for an event recorded after the free. */
-static void reuse_after_event(void)
-{
-    struct reuse reuse;
-    CUevent event = NULL;
-    int off = 0;
-
-    begin_reuse(&reuse);
-    drv.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
-    drv.cuMemPoolSetAttribute(
-        reuse.pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &off);
-    if (hold(reuse.first)) {
-        drv.cuMemFreeAsync(reuse.block, reuse.first);
-        drv.cuEventRecord(event, reuse.first);
-        drv.cuStreamWaitEvent(reuse.second, event, 0);
-        see_reuse("alloc", &reuse, reuse.second);
-        fact_yes("still_held", let_go());
-    }
-    end_reuse(&reuse);
-    drv.cuEventDestroy(event);
-}
-
-/* The event was recorded before the free: it does not cover it. */
-static void reuse_after_early_event(void)
-{
-    struct reuse reuse;
-    CUevent event = NULL;
-    int off = 0;
-
-    begin_reuse(&reuse);
-    drv.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
-    drv.cuMemPoolSetAttribute(
-        reuse.pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &off);
-    if (hold(reuse.first)) {
-        drv.cuEventRecord(event, reuse.first);
-        drv.cuMemFreeAsync(reuse.block, reuse.first);
-        drv.cuStreamWaitEvent(reuse.second, event, 0);
-        see_reuse("alloc", &reuse, reuse.second);
-        fact_yes("still_held", let_go());
-    }
-    end_reuse(&reuse);
-    drv.cuEventDestroy(event);
-}
-
-static void see_reuse_finished(bool opportunistic)
-{
-    struct reuse reuse;
-    int value = opportunistic;
-
-    begin_reuse(&reuse);
-    drv.cuMemPoolSetAttribute(
-        reuse.pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &value);
-    drv.cuMemFreeAsync(reuse.block, reuse.first);
-    drv.cuStreamSynchronize(reuse.first);
-    see_reuse("alloc", &reuse, reuse.second);
-    end_reuse(&reuse);
-}
-
-static void reuse_finished(void)
-{
-    see_reuse_finished(true);
-}
-
-static void reuse_finished_no_opportunism(void)
-{
-    see_reuse_finished(false);
-}
-
-/* A block freed on the second stream, allocated on it again. */
-static void reuse_by_freeing_stream(void)
-{
-    struct reuse reuse;
-
-    begin_reuse(&reuse);
-    if (hold(reuse.second)) {
-        drv.cuMemFreeAsync(reuse.block, reuse.second);
-        see_reuse("alloc", &reuse, reuse.second);
-        fact_yes("still_held", let_go());
-    }
-    end_reuse(&reuse);
-}
-
-/* The stream whose free is pending is destroyed; who gets the block? */
-static void reuse_after_stream_destroyed(void)
-{
-    struct reuse reuse;
-    CUstream third = make_stream();
-
-    begin_reuse(&reuse);
-    drv.cuMemFreeAsync(reuse.block, third);
-    drv.cuStreamSynchronize(third);
-    SEE("destroy", cuStreamDestroy(third));
-    see_reuse("alloc", &reuse, reuse.second);
-    end_reuse(&reuse);
-}
-
-/* A limited pool, with all of it pending on a held stream: does a request on
- * another stream fail, wait on the host, or wait on the device? */
-static void exhausted_by_pending(void)
-{
-    CUmemoryPool pool = make_pool((size_t)64 * MIB);
-    CUstream first = make_stream();
-    CUstream second = make_stream();
-    CUdeviceptr block = 0;
-    CUdeviceptr again = 0;
-
-    SEE("alloc", cuMemAllocFromPoolAsync(&block, (size_t)64 * MIB, pool,
-                                         first));
-    drv.cuStreamSynchronize(first);
-    if (hold(first)) {
-        let_go_after(HOLD_DELAY_MS);
-        SEE("free", cuMemFreeAsync(block, first));
-        SEE("alloc_elsewhere",
-            cuMemAllocFromPoolAsync(&again, (size_t)64 * MIB, pool, second));
-        fact_yes("still_held", let_go());
-    }
-    drv.cuCtxSynchronize();
-    if (again != 0) {
-        SEE("free_again", cuMemFreeAsync(again, second));
-    }
-    drv.cuCtxSynchronize();
-    drv.cuStreamDestroy(first);
-    drv.cuStreamDestroy(second);
-    drv.cuMemPoolDestroy(pool);
 }
 
 static void access_rights(void)
@@ -974,16 +730,6 @@ static const struct fidelity_case pool_cases[] = {
     FIDELITY_CASE(alignment),
     FIDELITY_CASE(free_wrong),
     FIDELITY_CASE(free_elsewhere),
-    FIDELITY_CASE(reuse_same_stream_held),
-    FIDELITY_CASE(reuse_other_stream_held),
-    FIDELITY_CASE(reuse_other_stream_held_no_internal),
-    FIDELITY_CASE(reuse_after_event),
-    FIDELITY_CASE(reuse_after_early_event),
-    FIDELITY_CASE(reuse_finished),
-    FIDELITY_CASE(reuse_finished_no_opportunism),
-    FIDELITY_CASE(reuse_by_freeing_stream),
-    FIDELITY_CASE(reuse_after_stream_destroyed),
-    FIDELITY_CASE(exhausted_by_pending),
     FIDELITY_CASE(destroy_pending),
     FIDELITY_CASE(destroy_live),
     FIDELITY_CASE(destroy_live_then_alloc),

@@ -2,6 +2,7 @@
 /*
  * Streams and events: identity, life, what finishes when.
  */
+#include "tests/fidelity/calls.h"
 #include "tests/fidelity/facts.h"
 #include "tests/fidelity/hold.h"
 
@@ -9,17 +10,6 @@
 #include <time.h>
 
 enum { LIMIT_MS = 4500, MANY = 64 };
-
-static CUstream make_stream(unsigned int flags)
-{
-    CUstream stream = NULL;
-    CUresult res = drv.cuStreamCreate(&stream, flags);
-
-    if (res != CUDA_SUCCESS) {
-        fact_result("create_stream", res);
-    }
-    return stream;
-}
 
 static CUevent make_event(unsigned int flags)
 {
