@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A subject, the frame around each case, and the checks.
+ */
+#include "tests/conformance/conformance.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/tap.h"
+
+#define TOLD_FAILURES 6
+
+/* `recorder` goes after each '|' that is not in quotes. */
+static char *with_recorders(const char *text)
+{
+    static const char inserted[] = "| recorder |";
+    char *stack;
+    char *to;
+    int quoted = 0;
+
+    stack = malloc(strlen(text) * (sizeof(inserted) - 1) + 1);
+    if (stack == NULL) {
+        return NULL;
+    }
+    for (to = stack; *text != '\0'; text++) {
+        if (quoted && *text == '\\' && text[1] != '\0') {
+            *to++ = *text++;
+        } else if (*text == '"') {
+            quoted = !quoted;
+        } else if (!quoted && *text == '|') {
+            memcpy(to, inserted, sizeof(inserted) - 1);
+            to += sizeof(inserted) - 1;
+            continue;
+        }
+        *to++ = *text;
+    }
+    *to = '\0';
+    return stack;
+}
+
+subject *subject_make(const char *text)
+{
+    subject *s = calloc(1, sizeof(*s));
+
+    if (s == NULL) {
+        return NULL;
+    }
+    s->text = text;
+    s->stack = with_recorders(text);
+    if (s->stack == NULL) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void subject_free(subject *s)
+{
+    if (s != NULL) {
+        free(s->stack);
+        free(s);
+    }
+}
+
+int check_that(subject *s, int good, const char *file, int line,
+               const char *condition, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    if (good) {
+        return 1;
+    }
+    if (atomic_fetch_add(&s->failures, 1) < TOLD_FAILURES) {
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        tap_diag("%s:%d: %s (%s)", file, line, text, condition);
+    }
+    return 0;
+}
+
+int check_status(subject *s, ccmr_status status, ccmr_status want,
+                 const char *file, int line, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    if (status == want) {
+        return 1;
+    }
+    if (atomic_fetch_add(&s->failures, 1) < TOLD_FAILURES) {
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        tap_diag("%s:%d: %s: %s, should be %s%s%s", file, line, text,
+                 ccmr_status_name(status), ccmr_status_name(want),
+                 status != CCMR_SUCCESS ? "; last error: " : "",
+                 status != CCMR_SUCCESS ? ccmr_last_error()->message : "");
+    }
+    return 0;
+}
+
+void subject_skip(subject *s, const char *reason)
+{
+    s->skip = reason;
+}
+
+void *take(subject *s, size_t bytes, size_t alignment, ccmr_stream stream)
+{
+    size_t mask = (alignment == 0 ? CCMR_DEFAULT_ALIGNMENT : alignment) - 1;
+    void *ptr = NULL;
+    ccmr_status status;
+
+    status = ccmr_resource_allocate(s->resource, bytes, alignment, stream,
+                                    &ptr);
+    if (!CHECK_OK(s, status, "allocate %zu bytes of alignment %zu", bytes,
+                  alignment)) {
+        return NULL;
+    }
+    CHECK(s, ptr != NULL, "allocate of %zu bytes gave NULL", bytes);
+    CHECK(s, ((uintptr_t)ptr & mask) == 0, "%p is not aligned to %zu", ptr,
+          mask + 1);
+    return ptr;
+}
+
+void give(subject *s, void *ptr, size_t bytes, size_t alignment,
+          ccmr_stream stream)
+{
+    ccmr_status status;
+
+    if (ptr != NULL) {
+        status = ccmr_resource_deallocate(s->resource, ptr, bytes, alignment,
+                                          stream);
+        CHECK_OK(s, status, "deallocate %p, %zu bytes", ptr, bytes);
+    }
+}
+
+ccmr_buffer *take_buffer(subject *s, size_t bytes, ccmr_stream stream)
+{
+    ccmr_buffer *buffer = NULL;
+    ccmr_status status;
+
+    status = ccmr_buffer_create(s->resource, bytes, NULL, stream, &buffer);
+    if (!CHECK_OK(s, status, "buffer of %zu bytes", bytes)) {
+        return NULL;
+    }
+    CHECK(s, buffer != NULL && ccmr_buffer_ptr(buffer) != NULL,
+          "a buffer without memory");
+    CHECK(s, ccmr_buffer_bytes(buffer) == bytes, "%zu bytes of %zu",
+          ccmr_buffer_bytes(buffer), bytes);
+    return buffer;
+}
+
+void drop_buffer(subject *s, ccmr_buffer *buffer)
+{
+    if (buffer != NULL) {
+        CHECK_OK(s, ccmr_buffer_close(buffer, CCMR_STREAM_UNSET), "close");
+        CHECK_OK(s, ccmr_buffer_destroy(buffer), "destroy of a buffer");
+    }
+}
+
+void settle(subject *s, ccmr_stream stream)
+{
+    CHECK_OK(s, ccmr_stream_synchronize(stream, s->device),
+             "synchronize stream %p", (void *)stream);
+}
+
+ccmr_stats figures(subject *s)
+{
+    ccmr_stats stats;
+    ccmr_status status;
+
+    memset(&stats, 0x5a, sizeof(stats));
+    stats.size = sizeof(stats);
+    status = ccmr_resource_stats(s->resource, &stats);
+    if (!CHECK_OK(s, status, "stats")) {
+        memset(&stats, 0, sizeof(stats));
+        return stats;
+    }
+    CHECK(s, stats.size == sizeof(stats), "stats changed the size member");
+    if (stats.live_bytes != CCMR_BYTES_UNKNOWN) {
+        CHECK(s, stats.live_bytes <= PTRDIFF_MAX, "live is %zu",
+              stats.live_bytes);
+        CHECK(s,
+              stats.peak_live_bytes == CCMR_BYTES_UNKNOWN ||
+                  (stats.exact & CCMR_STAT_PEAK_LIVE_BYTES) == 0 ||
+                  stats.peak_live_bytes >= stats.live_bytes,
+              "peak %zu is less than live %zu", stats.peak_live_bytes,
+              stats.live_bytes);
+    }
+    if (stats.reserved_bytes != CCMR_BYTES_UNKNOWN &&
+        stats.peak_reserved_bytes != CCMR_BYTES_UNKNOWN &&
+        (stats.exact & CCMR_STAT_PEAK_RESERVED_BYTES) != 0) {
+        CHECK(s, stats.peak_reserved_bytes >= stats.reserved_bytes,
+              "peak reserved %zu is less than reserved %zu",
+              stats.peak_reserved_bytes, stats.reserved_bytes);
+    }
+    CHECK(s, stats.allocations - stats.deallocations == stats.live_blocks,
+          "%llu allocations, %llu deallocations, %llu live",
+          (unsigned long long)stats.allocations,
+          (unsigned long long)stats.deallocations,
+          (unsigned long long)stats.live_blocks);
+    return stats;
+}
+
+int capture_active(ccmr_stream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+    return api.cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+           status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+int capture_begin(subject *s, ccmr_stream stream, CUstreamCaptureMode mode)
+{
+    return CHECK(s, api.cuStreamBeginCapture(stream, mode) == CUDA_SUCCESS,
+                 "no capture could be begun");
+}
+
+void capture_end(subject *s, ccmr_stream stream)
+{
+    CUgraph graph = NULL;
+    CUresult res = api.cuStreamEndCapture(stream, &graph);
+
+    CHECK(s, res == CUDA_SUCCESS && graph != NULL,
+          "the capture ended with %d: it was disturbed", (int)res);
+    if (graph != NULL) {
+        (void)api.cuGraphDestroy(graph);
+    }
+}
+
+/* Queries: what can be asked of any resource at any time. */
+static void exercise_queries(subject *s, ccmr_stream stream,
+                             void (*after)(subject *, const char *, void *),
+                             void *context)
+{
+    ccmr_properties properties = {.size = sizeof(properties)};
+    ccmr_block block = {sizeof(block), NULL, 256, 256, stream};
+    ccmr_trim_result trimmed = {.size = sizeof(trimmed)};
+    ccmr_stream chosen = NULL;
+    ccmr_status status;
+    char text[512];
+    int fits;
+
+    CHECK_OK(s, ccmr_resource_describe(s->resource, &properties), "describe");
+    after(s, "describe", context);
+    (void)figures(s);
+    after(s, "stats", context);
+    CHECK_OK(s, ccmr_resource_trim(s->resource, 0, &trimmed), "trim");
+    after(s, "trim", context);
+    CHECK_OK(s, ccmr_stack_print(s->resource, text, sizeof(text), NULL),
+             "print");
+    after(s, "print", context);
+    block.ptr = text;
+    CHECK_OK(s,
+             ccmr_resource_choose_free_stream(s->resource, &block,
+                                              CCMR_STREAM_UNSET, &chosen),
+             "choose_free_stream");
+    after(s, "choose_free_stream", context);
+    status = ccmr_resource_would_fit(s->resource, 256, stream, &fits);
+    CHECK(s, status == CCMR_SUCCESS || status == CCMR_ERROR_NOT_SUPPORTED,
+          "would_fit: %s", ccmr_status_name(status));
+    after(s, "would_fit", context);
+    CHECK_OK(s, ccmr_resource_audit(s->resource), "audit");
+    after(s, "audit", context);
+    CHECK_OK(s, ccmr_stream_synchronize(stream, s->device), "synchronize");
+    after(s, "synchronize", context);
+}
+
+static void exercise_buffer(subject *s, ccmr_stream stream, ccmr_stream other,
+                            void (*after)(subject *, const char *, void *),
+                            void *context)
+{
+    ccmr_buffer *buffer = take_buffer(s, 3000, stream);
+    ccmr_buffer_properties properties = {.size = sizeof(properties)};
+    unsigned char bytes[64] = {1, 2, 3};
+
+    after(s, "buffer_create", context);
+    if (buffer == NULL) {
+        return;
+    }
+    CHECK_OK(s, ccmr_buffer_fill(buffer, 0, 3000, 0x5a, 1, stream), "fill");
+    after(s, "buffer_fill", context);
+    CHECK_OK(s,
+             ccmr_buffer_copy_from_host(buffer, 8, bytes, sizeof(bytes),
+                                        stream),
+             "copy from host");
+    after(s, "buffer_copy_from_host", context);
+    CHECK_OK(s, ccmr_buffer_copy(buffer, 1024, buffer, 8, 64, stream), "copy");
+    after(s, "buffer_copy", context);
+    CHECK_OK(s, ccmr_buffer_copy_to_host(buffer, 1024, bytes, 64, stream),
+             "copy to host");
+    after(s, "buffer_copy_to_host", context);
+    settle(s, stream);
+    CHECK_OK(s, ccmr_buffer_note_use(buffer, other), "note_use");
+    after(s, "buffer_note_use", context);
+    CHECK_OK(s, ccmr_buffer_describe(buffer, &properties), "describe");
+    after(s, "buffer_describe", context);
+    CHECK_OK(s, ccmr_buffer_set_stream(buffer, other), "set_stream");
+    after(s, "buffer_set_stream", context);
+    CHECK_OK(s, ccmr_buffer_close(buffer, CCMR_STREAM_UNSET), "close");
+    after(s, "buffer_close", context);
+    CHECK_OK(s, ccmr_buffer_destroy(buffer), "destroy");
+    after(s, "buffer_destroy", context);
+}
+
+static void exercise_block(subject *s, ccmr_stream stream, ccmr_stream other,
+                           void (*after)(subject *, const char *, void *),
+                           void *context)
+{
+    void *ptr = take(s, 1000, 0, stream);
+    void *nothing = NULL;
+    ccmr_status status;
+
+    after(s, "allocate", context);
+    status = ccmr_resource_note_use(s->resource, ptr, other);
+    CHECK(s, status == CCMR_SUCCESS || status == CCMR_ERROR_NOT_SUPPORTED,
+          "note_use: %s", ccmr_status_name(status));
+    after(s, "note_use", context);
+    give(s, ptr, 1000, 0, stream);
+    after(s, "deallocate", context);
+    ptr = take(s, 1000, 0, stream);
+    settle(s, stream);
+    give(s, ptr, 1000, 0, CCMR_STREAM_READY);
+    after(s, "deallocate, ready", context);
+    status = ccmr_resource_allocate(s->resource, 1000, 0, CCMR_STREAM_UNSET,
+                                    &nothing);
+    CHECK_STATUS(s, status, CCMR_ERROR_INVALID_STREAM, "unset stream");
+    after(s, "refused allocate", context);
+    status = ccmr_resource_allocate(s->resource, (size_t)1 << 62, 0, stream,
+                                    &nothing);
+    CHECK(s, status != CCMR_SUCCESS && nothing == NULL, "2^62 bytes: %s",
+          ccmr_status_name(status));
+    after(s, "failed allocate", context);
+}
+
+void exercise(subject *s, int tokens,
+              void (*after)(subject *s, const char *what, void *context),
+              void *context)
+{
+    ccmr_stream registered = here.registered[s->device];
+
+    exercise_block(s, s->streams[1], s->streams[2], after, context);
+    exercise_block(s, registered, s->streams[2], after, context);
+    exercise_buffer(s, s->streams[1], s->streams[2], after, context);
+    exercise_buffer(s, registered, s->streams[3], after, context);
+    exercise_queries(s, s->streams[1], after, context);
+    if (tokens) {
+        exercise_block(s, CCMR_STREAM_LEGACY, s->streams[1], after, context);
+        exercise_block(s, CCMR_STREAM_PER_THREAD, registered, after, context);
+        exercise_block(s, NULL, CCMR_STREAM_PER_THREAD, after, context);
+        exercise_buffer(s, CCMR_STREAM_LEGACY, s->streams[1], after, context);
+        exercise_buffer(s, s->streams[1], CCMR_STREAM_PER_THREAD, after,
+                        context);
+    }
+}
+
+/* What the simulated driver has alive that a case could leave behind. */
+static ccmr_sim_census census(void)
+{
+    ccmr_sim_census c;
+
+    memset(&c, 0, sizeof(c));
+    c.size = sizeof(c);
+    if (simulator != NULL) {
+        (void)simulator->census(&c);
+    }
+    return c;
+}
+
+static void compare_census(subject *s, const ccmr_sim_census *before)
+{
+    ccmr_sim_census now = census();
+
+#define SAME(what)                                                            \
+    CHECK(s, now.what == before->what, "%llu " #what " alive, were %llu",     \
+          (unsigned long long)now.what, (unsigned long long)before->what)
+    SAME(contexts);
+    SAME(streams);
+    SAME(events);
+    SAME(pools);
+    SAME(graphs);
+    SAME(captures);
+    SAME(plain_blocks);
+    SAME(pinned_blocks);
+    SAME(managed_blocks);
+    SAME(registered_ranges);
+    SAME(pool_blocks);
+#undef SAME
+}
+
+static void compare_recorders(subject *s)
+{
+    recorder_sums sums = recorder_read();
+
+    CHECK(s, sums.violations == 0, "%s", recorder_complaint());
+    CHECK(s, sums.live == 0, "%ld blocks are live in a recorder", sums.live);
+    CHECK(s, sums.made == sums.destroyed,
+          "%ld recorders made, %ld destroyed: references leak", sums.made,
+          sums.destroyed);
+}
+
+static int set_up(subject *s, const conformance_case *c)
+{
+    ccmr_status status;
+
+    s->case_name = c->name;
+    s->skip = NULL;
+    atomic_store(&s->failures, 0);
+    recorder_reset();
+    status = ccmr_stack_create(s->stack, &s->resource);
+    if (!CHECK_OK(s, status, "create '%s'", s->stack)) {
+        s->resource = NULL;
+        return 0;
+    }
+    s->properties.size = sizeof(s->properties);
+    status = ccmr_resource_describe(s->resource, &s->properties);
+    CHECK_OK(s, status, "describe");
+    s->device = s->properties.device;
+    if (s->device < 0 || s->device >= WORLD_DEVICES) {
+        s->device = 0;
+    }
+    s->streams = here.streams[s->device];
+    return 1;
+}
+
+void subject_run(subject *s, const conformance_case *c)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    CUstreamCaptureMode old_mode = mode;
+    ccmr_sim_census before = census();
+    CUcontext context_before = NULL;
+    CUcontext context_after = NULL;
+    int i;
+
+    (void)api.cuThreadExchangeStreamCaptureMode(&old_mode);
+    (void)api.cuCtxGetCurrent(&context_before);
+    if (set_up(s, c)) {
+        c->run(s);
+        ccmr_resource_release(s->resource);
+        s->resource = NULL;
+        for (i = 0; i < WORLD_STREAMS; i++) {
+            settle(s, s->streams[i]);
+        }
+    }
+    (void)api.cuCtxGetCurrent(&context_after);
+    CHECK(s, context_before == context_after,
+          "the current context was not restored");
+    /* Puts the thread's first mode back and tells the one that it had. */
+    mode = old_mode;
+    (void)api.cuThreadExchangeStreamCaptureMode(&mode);
+    CHECK(s, mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+          "the capture mode was not restored");
+    compare_recorders(s);
+    compare_census(s, &before);
+    if (s->skip != NULL && atomic_load(&s->failures) == 0) {
+        tap_skip("%s: %s: %s", s->text, c->name, s->skip);
+    } else {
+        tap_ok(atomic_load(&s->failures) == 0, "%s: %s", s->text, c->name);
+    }
+}
