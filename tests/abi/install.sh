@@ -54,13 +54,17 @@ ok "pkg-config knows the version" \
     test "$(pc --modversion)" = \
     "$(sed -n 's/^version=//p' "$abs_top_srcdir/VERSION")"
 
+# example COMPILER STANDARD SOURCE: compiles and runs one.
+example() {
+    name=$(basename "$3")
+    ok "example $name compiles" build "$1" "$2" "$3" "$scratch/${name%.*}"
+    ok "example $name runs" run "$scratch/${name%.*}"
+}
+
 for source in "$abs_top_srcdir"/examples/*.c; do
-    [ -f "$source" ] || continue
-    name=$(basename "$source" .c)
-    ok "example $name compiles" build "${CC:-cc}" c11 "$source" \
-        "$scratch/$name"
-    ok "example $name runs" run "$scratch/$name"
+    example "${CC:-cc}" c11 "$source"
 done
+
 # The program that README.md shows.
 sed -n '/^```c$/,/^```$/{/^```/d;p;}' "$abs_top_srcdir/README.md" \
     >"$scratch/readme.c"
@@ -69,17 +73,9 @@ ok "README's program compiles" build "${CC:-cc}" c11 "$scratch/readme.c" \
 ok "README's program runs" run "$scratch/readme"
 
 if [ -n "$CXX" ] && have "${CXX%% *}" && [ "${CCMR_SANITIZE:-no}" = no ]; then
-    cat >"$scratch/plus.cc" <<'END'
-#include <cucoremr/cucoremr.h>
-
-int main()
-{
-    return ccmr_version() == CCMR_VERSION ? 0 : 1;
-}
-END
-    ok "a C++ program compiles" build "$CXX" c++17 "$scratch/plus.cc" \
-        "$scratch/plus"
-    ok "a C++ program runs" run "$scratch/plus"
+    for source in "$abs_top_srcdir"/examples/*.cpp; do
+        example "$CXX" c++17 "$source"
+    done
 else
     skip "no C++ compiler, or a sanitizer's build"
 fi

@@ -44,10 +44,9 @@ same() {
 # What the umbrella header includes is the library; each other header
 # belongs to an add-on.
 same lib/libcucoremr.map .libs/libcucoremr.so cucoremr/cucoremr.h
-jemalloc=addons/jemalloc
-if [ -f "$abs_top_builddir/$jemalloc/.libs/libcucoremr-jemalloc.so" ]; then
-    same $jemalloc/libcucoremr-jemalloc.map \
-        $jemalloc/.libs/libcucoremr-jemalloc.so \
+jemalloc=.libs/libcucoremr-jemalloc.so
+if [ -f "$abs_top_builddir/$jemalloc" ]; then
+    same addons/jemalloc/libcucoremr-jemalloc.map $jemalloc \
         cucoremr/resources/jemalloc.h
 else
     skip "libcucoremr-jemalloc is not built"
