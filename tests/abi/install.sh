@@ -66,6 +66,7 @@ for source in "$abs_top_srcdir"/examples/*.c; do
 done
 
 # The program that README.md shows.
+# shellcheck disable=SC2016
 sed -n '/^```c$/,/^```$/{/^```/d;p;}' "$abs_top_srcdir/README.md" \
     >"$scratch/readme.c"
 ok "README's program compiles" build "${CC:-cc}" c11 "$scratch/readme.c" \
