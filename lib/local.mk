@@ -27,6 +27,7 @@ lib_libccmr_core_la_SOURCES = \
 	lib/status.c \
 	lib/stream.c \
 	lib/stream.h \
+	lib/stream_table.c \
 	lib/struct.c \
 	lib/struct.h \
 	lib/text.h \

@@ -36,6 +36,21 @@ typedef struct ccmr__stream_record {
     struct ccmr__stream_record *next; /* set once */
 } ccmr__stream_record;
 
+#define CCMR__STREAM_BUCKET_BITS 10
+
+extern _Atomic(ccmr__stream_record *)
+    ccmr__stream_buckets[1 << CCMR__STREAM_BUCKET_BITS];
+
+/*
+ * Ids that are not the driver's have a bit that its counters never reach:
+ * bit 63: the per-thread token of a thread and device; bits 62 and 61: the
+ * legacy token of a device; bit 62: a registered stream of a driver that has
+ * no ids.
+ */
+#define CCMR__ID_PER_THREAD (UINT64_C(1) << 63)
+#define CCMR__ID_LEGACY (UINT64_C(3) << 61)
+#define CCMR__ID_REGISTERED (UINT64_C(1) << 62)
+
 /** A stream as a call sees it. */
 typedef struct ccmr__stream_use {
     CUstream handle; /* what to give to the driver */
@@ -67,8 +82,34 @@ ccmr_status ccmr__stream_check(ccmr_stream stream, ccmr__device *device);
 ccmr_status ccmr__stream_resolve(ccmr_stream stream, ccmr__device *device,
                                  ccmr__stream_use *use);
 
+static inline size_t ccmr__stream_bucket(ccmr_stream stream)
+{
+    uint64_t key = (uint64_t)(uintptr_t)stream;
+
+    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >>
+                    (64 - CCMR__STREAM_BUCKET_BITS));
+}
+
 /** The record of a registered stream, NULL if it is not. No lock. */
-ccmr__stream_record *ccmr__stream_find(ccmr_stream stream);
+static inline ccmr__stream_record *ccmr__stream_find(ccmr_stream stream)
+{
+    ccmr__stream_record *record = atomic_load_explicit(
+        &ccmr__stream_buckets[ccmr__stream_bucket(stream)],
+        memory_order_acquire);
+
+    while (record != NULL &&
+           atomic_load_explicit(&record->handle, memory_order_acquire) !=
+               stream) {
+        record = record->next;
+    }
+    return record;
+}
+
+/* Questions to the driver about a stream that is not registered. A capturing
+ * one is asked the first alone: the others would ruin the capture. */
+ccmr_status ccmr__stream_check_capture(ccmr_stream stream);
+ccmr_status ccmr__stream_ask_device(ccmr_stream stream, int *ordinal);
+ccmr_status ccmr__stream_ask_id(ccmr_stream stream, uint64_t *id);
 
 /** Ordinal of a stream's device; tokens and READY: -1. */
 ccmr_status ccmr__stream_device(ccmr_stream stream, int *ordinal);
