@@ -21,6 +21,7 @@ typedef struct ccmr__device_pool {
     size_t most_bytes; /* a request for more cannot succeed */
     CUstream idle;     /* the device's, for READY */
     int owned;
+    int guard;                     /* calls run in relaxed capture mode */
     ccmr_device_pool_options made; /* as made: sizes rounded */
 } ccmr__device_pool;
 

@@ -36,7 +36,8 @@ enum {
     OPTION_MAXIMUM,
     OPTION_RELEASE_THRESHOLD,
     OPTION_HANDLE_KINDS,
-    OPTION_REUSE
+    OPTION_REUSE,
+    OPTION_GUARD
 };
 
 #define HANDLE_KIND_NAMES "posix_fd|win32|win32_kmt|fabric"
@@ -49,10 +50,10 @@ static const ccmr_option device_pool_options[] = {
     [OPTION_OWN] = {"own", CCMR_OPTION_BOOLEAN, "no", NULL,
                     "an own pool, instead of the device's default pool"},
     [OPTION_INITIAL] = {"initial", CCMR_OPTION_BYTES, "0", "%",
-                        "own: bytes reserved at creation (by 2 MiB)"},
+                        "own: bytes reserved at creation"},
     [OPTION_MAXIMUM] = {"maximum", CCMR_OPTION_BYTES, "0", "%",
-                        "own: most bytes reserved (by 2 MiB); 0: what the "
-                        "device has"},
+                        "own: most bytes reserved, rounded up to 32 MiB; 0: "
+                        "what the device has"},
     [OPTION_RELEASE_THRESHOLD] = {"release_threshold", CCMR_OPTION_BYTES, "",
                                   "%",
                                   "bytes kept at a synchronisation; unset: "
@@ -64,6 +65,9 @@ static const ccmr_option device_pool_options[] = {
                       "follow_events+opportunistic+internal", REUSE_NAMES,
                       "own: how the driver may reuse memory of another "
                       "stream"},
+    [OPTION_GUARD] = {"guard", CCMR_OPTION_BOOLEAN, "yes", NULL,
+                      "keep captures in global mode, on any thread, from harm "
+                      "by each call (18 ns)"},
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
@@ -121,8 +125,11 @@ static ccmr_status device_pool_option_get(void *object, const char *name,
         ccmr__text_add_flags(&value, HANDLE_KIND_NAMES,
                              self->made.handle_kinds);
         break;
-    default:
+    case OPTION_REUSE:
         add_reuse(self, &value);
+        break;
+    default:
+        ccmr__text_add(&value, "%s", self->guard ? "yes" : "no");
         break;
     }
     return ccmr__text_give(words, text, capacity, length);
@@ -172,6 +179,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
     options.no_follow_event_dependencies = (reuse & REUSE_FOLLOW) == 0;
     options.no_opportunistic = (reuse & REUSE_OPPORTUNISTIC) == 0;
     options.no_internal_dependencies = (reuse & REUSE_INTERNAL) == 0;
+    options.no_guard = values[OPTION_GUARD].integer == 0;
     return ccmr_device_pool_create(record->ordinal, &options, resource);
 }
 

@@ -13,8 +13,8 @@
 #include "lib/resource.h"
 #include "lib/struct.h"
 
-/* Sizes of an own pool are rounded up to what the driver maps at least. */
-#define POOL_UNIT ((size_t)2 << 20)
+/* A maximum is rounded up to what the driver reserves at least. */
+#define POOL_UNIT ((size_t)32 << 20)
 
 /* Drivers before these versions: corrupt memory by opportunistic reuse, and
  * have no maximum. */
@@ -108,7 +108,9 @@ static ccmr_status make_own_pool(ccmr__device_pool *self)
         .handleTypes = (CUmemAllocationHandleType)self->made.handle_kinds,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
                      .id = self->device->ordinal},
-        .maxSize = self->made.maximum,
+        .maxSize = self->made.maximum < self->device->total_bytes
+                       ? self->made.maximum
+                       : 0, /* which the driver takes for the device's */
     };
     ccmr_status status;
     CUresult res;
@@ -207,15 +209,10 @@ static ccmr_status check_own(const ccmr__device *device,
     return CCMR_SUCCESS;
 }
 
-/* Round an own pool's sizes, and see that they go together. */
+/* See that an own pool's sizes go together, and round the maximum. */
 static ccmr_status check_sizes(const ccmr__device *device,
                                ccmr_device_pool_options *made)
 {
-    if (!ccmr__round_up(made->initial, POOL_UNIT, &made->initial) ||
-        !ccmr__round_up(made->maximum, POOL_UNIT, &made->maximum)) {
-        return ccmr__fail(CCMR_ERROR_INVALID_SIZE,
-                          "initial or maximum is too large");
-    }
     if (made->maximum != 0 && ccmr__driver_version() < MAXIMUM_VERSION) {
         return ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
                           "the driver (version %d) cannot hold a maximum; "
@@ -226,6 +223,9 @@ static ccmr_status check_sizes(const ccmr__device *device,
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
                           "initial (%zu) is more than maximum (%zu)",
                           made->initial, made->maximum);
+    }
+    if (!ccmr__round_up(made->maximum, POOL_UNIT, &made->maximum)) {
+        return ccmr__fail(CCMR_ERROR_INVALID_SIZE, "maximum is too large");
     }
     if (made->initial > made->release_threshold) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
@@ -293,7 +293,7 @@ static ccmr_status start(int device, ccmr_resource **resource,
 {
     ccmr_status status;
 
-    *self = (ccmr__device_pool){.pool = NULL};
+    *self = (ccmr__device_pool){.guard = 1};
     if (resource == NULL) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "resource is NULL");
     }
@@ -364,6 +364,7 @@ ccmr_status ccmr_device_pool_create(int device,
         return status;
     }
     self.owned = self.made.own;
+    self.guard = !self.made.no_guard;
     if (self.made.maximum != 0 && self.made.maximum < self.most_bytes) {
         self.most_bytes = self.made.maximum;
     }

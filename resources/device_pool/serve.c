@@ -3,11 +3,18 @@
  * device_pool: memory of a driver pool, the device's default one, an own one,
  * or one that the caller has. This is the part that costs.
  *
- * Streams: allocate and deallocate are one check of the stream and one driver
- * call; the driver keeps the order. A free with no stream named uses the
+ * Streams: allocate and deallocate are one driver call each, after a check of
+ * the stream; the driver keeps the order. A free with no stream named uses the
  * allocation stream; one with CCMR_STREAM_READY goes to a stream of the
  * library's that is always empty. A token needs the device's context, which is
  * made current around the call; a real stream knows its own.
+ *
+ * Capture: a pool's call on any stream ruins a capture in global mode on any
+ * other one, unless the calling thread's mode is relaxed. It is, around each
+ * call (`guard`): two exchanges, which cost what a check costs. An allocate on
+ * a stream that captures would become a node of its graph and is refused
+ * before; a free of a pool's block there is refused by the driver, without
+ * harm, so that frees are checked only where there are several devices.
  *
  * The driver refuses memory whose frees it has not seen finish: an
  * out-of-memory is tried once more after the given stream was waited for.
@@ -25,6 +32,48 @@
 static inline int is_word(ccmr_stream stream)
 {
     return (uintptr_t)stream + 2 <= (uintptr_t)CCMR_STREAM_PER_THREAD + 2;
+}
+
+/* Make the thread's capture mode relaxed; `*mode` is what it was. */
+static inline CUresult guard_begin(const ccmr__device_pool *self,
+                                   CUstreamCaptureMode *mode)
+{
+    *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    return LIKELY(self->guard)
+               ? CCMR__CU(cuThreadExchangeStreamCaptureMode)(mode)
+               : CUDA_SUCCESS;
+}
+
+/* Undoing has to work: a scope's end takes more than one attempt. */
+static void __attribute__((cold, noinline))
+guard_again(CUstreamCaptureMode mode)
+{
+    ccmr__scope scope = {.relaxed = 1, .mode = mode};
+
+    ccmr__scope_leave(&scope);
+}
+
+static inline void guard_end(CUstreamCaptureMode mode)
+{
+    CUstreamCaptureMode exchanged = mode;
+
+    if (LIKELY(mode != CU_STREAM_CAPTURE_MODE_RELAXED) &&
+        UNLIKELY(CCMR__CU(cuThreadExchangeStreamCaptureMode)(&exchanged) !=
+                 CUDA_SUCCESS)) {
+        guard_again(mode);
+    }
+}
+
+static ccmr_status __attribute__((cold, noinline)) fail_guard(CUresult res)
+{
+    return ccmr__fail_driver((int)res, "cuThreadExchangeStreamCaptureMode");
+}
+
+/* A scope for calls on the pool. */
+static ccmr_status enter(const ccmr__device_pool *self, ccmr__scope *scope)
+{
+    return ccmr__scope_enter(scope, self->device,
+                             self->guard ? CCMR__SCOPE_RELAXED : 0);
 }
 
 static inline CUresult ask(const ccmr__device_pool *self, size_t bytes,
@@ -66,7 +115,7 @@ allocate_again(const ccmr__device_pool *self, size_t bytes, ccmr_stream stream,
         } else {
             break;
         }
-        status = ccmr__scope_enter(&scope, self->device, 0);
+        status = enter(self, &scope);
         if (status != CCMR_SUCCESS) {
             return status;
         }
@@ -89,7 +138,7 @@ allocate_on_token(const ccmr__device_pool *self, size_t bytes,
 {
     CUresult res = CUDA_SUCCESS;
     ccmr__scope scope;
-    ccmr_status status = ccmr__scope_enter(&scope, self->device, 0);
+    ccmr_status status = enter(self, &scope);
 
     if (UNLIKELY(status != CCMR_SUCCESS)) {
         return status;
@@ -110,6 +159,7 @@ ccmr_status ccmr__device_pool_allocate(void *object, size_t bytes,
                                        void **ptr)
 {
     const ccmr__device_pool *self = object;
+    CUstreamCaptureMode mode;
     ccmr_status status;
     CUresult res;
 
@@ -124,7 +174,12 @@ ccmr_status ccmr__device_pool_allocate(void *object, size_t bytes,
     if (UNLIKELY(status != CCMR_SUCCESS)) {
         return status;
     }
+    res = guard_begin(self, &mode);
+    if (UNLIKELY(res != CUDA_SUCCESS)) {
+        return fail_guard(res);
+    }
     res = ask(self, bytes, stream, ptr);
+    guard_end(mode);
     if (UNLIKELY(res != CUDA_SUCCESS)) {
         return allocate_again(self, bytes, stream, res, ptr);
     }
@@ -136,9 +191,9 @@ static ccmr_status __attribute__((noinline))
 deallocate_in_context(const ccmr__device_pool *self, void *ptr,
                       ccmr_stream stream)
 {
+    CUresult res = CUDA_SUCCESS;
     ccmr__scope scope;
-    ccmr_status status = ccmr__scope_enter(&scope, self->device, 0);
-    CUresult res;
+    ccmr_status status = enter(self, &scope);
 
     if (UNLIKELY(status != CCMR_SUCCESS)) {
         return status;
@@ -150,28 +205,51 @@ deallocate_in_context(const ccmr__device_pool *self, void *ptr,
     }
     if (LIKELY(status == CCMR_SUCCESS)) {
         res = CCMR__CU(cuMemFreeAsync)((CUdeviceptr)(uintptr_t)ptr, stream);
-        if (UNLIKELY(res != CUDA_SUCCESS)) {
-            status = ccmr__fail_address(ptr, (int)res, "cuMemFreeAsync");
-        }
     }
     ccmr__scope_leave(&scope);
+    if (UNLIKELY(res != CUDA_SUCCESS)) {
+        status = ccmr__fail_address(ptr, (int)res, "cuMemFreeAsync");
+    }
     return status;
 }
 
+/*
+ * The driver has refused a free. A value that is invalid is the address, or,
+ * with a real stream that was not asked before, a stream that captures.
+ */
 static ccmr_status __attribute__((cold, noinline))
 deallocate_again(const ccmr__device_pool *self, void *ptr, ccmr_stream stream,
                  CUresult res)
 {
+    ccmr_status status;
+
     if (res == CUDA_ERROR_INVALID_CONTEXT) {
         return deallocate_in_context(self, ptr, stream);
     }
+    if (res == CUDA_ERROR_INVALID_VALUE) {
+        status = ccmr__stream_check(stream, self->device);
+        if (status != CCMR_SUCCESS) {
+            return status;
+        }
+    }
     return ccmr__fail_address(ptr, (int)res, "cuMemFreeAsync");
+}
+
+/* What a free has to know about a real stream before the driver gets it. */
+static inline ccmr_status check_for_free(const ccmr__device_pool *self,
+                                         ccmr_stream stream)
+{
+    if (LIKELY(ccmr__device_number() == 1)) {
+        return CCMR_SUCCESS;
+    }
+    return ccmr__stream_check(stream, self->device);
 }
 
 ccmr_status ccmr__device_pool_deallocate(void *object, void *ptr, size_t bytes,
                                          size_t alignment, ccmr_stream stream)
 {
     const ccmr__device_pool *self = object;
+    CUstreamCaptureMode mode;
     ccmr_status status;
     CUresult res;
 
@@ -183,11 +261,16 @@ ccmr_status ccmr__device_pool_deallocate(void *object, void *ptr, size_t bytes,
     if (UNLIKELY(is_word(stream))) {
         return deallocate_in_context(self, ptr, stream);
     }
-    status = ccmr__stream_check(stream, self->device);
+    status = check_for_free(self, stream);
     if (UNLIKELY(status != CCMR_SUCCESS)) {
         return status;
     }
+    res = guard_begin(self, &mode);
+    if (UNLIKELY(res != CUDA_SUCCESS)) {
+        return fail_guard(res);
+    }
     res = CCMR__CU(cuMemFreeAsync)((CUdeviceptr)(uintptr_t)ptr, stream);
+    guard_end(mode);
     if (UNLIKELY(res != CUDA_SUCCESS)) {
         return deallocate_again(self, ptr, stream, res);
     }

@@ -21,7 +21,8 @@ typedef struct ccmr_device_pool_options {
      */
     int own;
     size_t initial; /**< bytes reserved at creation, 0: none */
-    size_t maximum; /**< most bytes reserved, 0: what the device has */
+    size_t maximum; /**< most bytes reserved, rounded up to the driver's
+                         32 MiB; 0: what the device has */
     /**
      * Bytes that the pool keeps at a synchronisation. Of a pool that is not
      * ours it is only ever raised. Default (release_threshold_set = 0): keep
@@ -35,6 +36,13 @@ typedef struct ccmr_device_pool_options {
     int no_follow_event_dependencies;
     int no_opportunistic;
     int no_internal_dependencies;
+    /**
+     * A call on a driver pool ruins every capture in global mode, on whatever
+     * thread and stream, unless the caller's own capture mode is relaxed. By
+     * default each allocate and deallocate sees to that, for 18 ns. 1: it does
+     * not; for programs that capture in other modes or not at all.
+     */
+    int no_guard;
 } ccmr_device_pool_options;
 
 CCMR_BEGIN_DECLS
