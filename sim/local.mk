@@ -1,1 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
+#
+# The simulated driver: found by dlopen, never linked.
+
+lib_LTLIBRARIES += sim/libcucoremr-sim.la
+ccmrinclude_HEADERS += sim/sim.h
+EXTRA_DIST += sim/libcucoremr-sim.map
+
+sim_libcucoremr_sim_la_SOURCES = \
+	sim/async.c \
+	sim/calls.h \
+	sim/capture.c \
+	sim/capture.h \
+	sim/config.c \
+	sim/config.h \
+	sim/context.c \
+	sim/context.h \
+	sim/control.c \
+	sim/copy.c \
+	sim/device.c \
+	sim/device.h \
+	sim/entry.c \
+	sim/error.c \
+	sim/event.c \
+	sim/event.h \
+	sim/extent.c \
+	sim/extent.h \
+	sim/fault.c \
+	sim/fault.h \
+	sim/gate.c \
+	sim/handle.c \
+	sim/handle.h \
+	sim/log.c \
+	sim/log.h \
+	sim/memory.c \
+	sim/memory.h \
+	sim/per_thread.c \
+	sim/per_thread.h \
+	sim/pinned.c \
+	sim/plain.c \
+	sim/plain.h \
+	sim/pointer.c \
+	sim/pool.c \
+	sim/pool.h \
+	sim/pool_api.c \
+	sim/pool_memory.c \
+	sim/schedule.c \
+	sim/schedule.h \
+	sim/state.h \
+	sim/store.c \
+	sim/store.h \
+	sim/stream.c \
+	sim/stream.h
+sim_libcucoremr_sim_la_LIBADD = -lpthread
+sim_libcucoremr_sim_la_LDFLAGS = $(AM_LDFLAGS) $(CCMR_SO_LDFLAGS) \
+	-version-info 0:0:0 \
+	-Wl,--version-script,$(srcdir)/sim/libcucoremr-sim.map \
+	-Wl,-z,nodelete -Wl,-Bsymbolic-functions
+EXTRA_sim_libcucoremr_sim_la_DEPENDENCIES = sim/libcucoremr-sim.map

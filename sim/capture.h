@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Captures: which streams record instead of running, and which calls ruin
+ * them. A capture that was ruined stays on its streams until it is ended.
+ */
+#ifndef SIM_CAPTURE_H
+#define SIM_CAPTURE_H
+
+#include "sim/handle.h"
+#include "sim/schedule.h"
+#include "sim/stream.h"
+
+/** What a CUgraphNode points at: an operation and what it follows. */
+struct sim_node {
+    struct sim_node *next;
+    struct sim_op *op;           /**< NULL: an empty node */
+    const struct sim_node *follows, *joins;
+};
+
+/** What a CUgraph points at. */
+struct CUgraph_st {
+    struct sim_slot slot;
+};
+
+struct sim_graph {
+    CUgraph handle;
+    struct sim_node *first, *last;
+    size_t count;
+};
+
+struct sim_capture {
+    struct sim_capture *prev, *next;
+    uint64_t id;
+    CUstreamCaptureMode mode;
+    uint64_t thread;             /**< serial of who began it */
+    struct sim_stream *origin;
+    struct sim_graph *graph;     /**< NULL once ruined */
+    bool invalid;
+    struct sim_stream *members;  /**< the origin and who joined it; held */
+};
+
+/** May the thread make an unsafe call now? If not, the captures that forbid
+ *  it are ruined. */
+CUresult sim_capture_check(struct sim_thread *self);
+void sim_capture_invalidate(struct sim_capture *capture);
+struct sim_capture *sim_capture_by_id(uint64_t id);
+
+/** A wait or question about a stream itself: forbidden while it captures,
+ *  and elsewhere an unsafe call. */
+CUresult sim_capture_touch(struct sim_thread *self, struct sim_stream *stream);
+/** Work on the legacy stream depends on all blocking streams: it is refused
+ *  while one of them captures. */
+CUresult sim_capture_implicit(struct sim_thread *self,
+                              struct sim_stream *stream);
+/** Put an operation into the graph instead of the stream. */
+CUresult sim_capture_add(struct sim_stream *stream, struct sim_op *op);
+/** A stream waits for a node of the capture, and so becomes part of it. */
+CUresult sim_capture_join(struct sim_capture *capture,
+                          struct sim_stream *stream, struct sim_node *node);
+void sim_capture_of_stream_end(struct sim_stream *stream);
+
+uint64_t sim_graphs_live(void);
+void sim_captures_reset(void);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts, and which one is current on a thread. */
+#ifndef SIM_CONTEXT_H
+#define SIM_CONTEXT_H
+
+#include "sim/handle.h"
+#include "sim/state.h"
+
+/** What a CUcontext points at. */
+struct CUctx_st {
+    struct sim_slot slot;
+};
+
+struct sim_context {
+    CUcontext handle;
+    CUdevice device;
+    uint64_t id;
+    unsigned flags;
+    bool primary;
+    unsigned retains;            /**< of a primary one */
+    CUresult broken;             /**< what the context's work ran into */
+    struct sim_stream *legacy;   /**< its default stream */
+    struct sim_stream *streams;  /**< all of its streams, that one included */
+    unsigned blocking_busy;      /**< blocking streams that have work */
+    struct sim_event *events;
+    uint32_t peers;              /**< bit d: access to device d enabled */
+    struct sim_heap *heap;       /**< small plain blocks */
+};
+
+/** The context behind a handle, or NULL. */
+struct sim_context *sim_context_find(CUcontext handle);
+/** The thread's current context, or NULL. */
+struct sim_context *sim_context_current(const struct sim_thread *self);
+/** How many contexts are alive, with each retain of a primary one. */
+uint64_t sim_contexts_live(void);
+void sim_contexts_reset(void);
+
+#endif

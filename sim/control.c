@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of functions with which a test steers the simulator. */
+#include "sim/sim.h"
+
+#include <string.h>
+
+#include "sim/capture.h"
+#include "sim/config.h"
+#include "sim/context.h"
+#include "sim/device.h"
+#include "sim/event.h"
+#include "sim/fault.h"
+#include "sim/log.h"
+#include "sim/memory.h"
+#include "sim/plain.h"
+#include "sim/pool.h"
+#include "sim/schedule.h"
+#include "sim/stream.h"
+
+/* Every function of the table runs between these. False in a forked child,
+ * where nothing may be touched. */
+static bool begin(void)
+{
+    if (atomic_load(&sim_forked) != 0 || sim_self_unlocked() == NULL) {
+        return false;
+    }
+    sim_lock_unlocked();
+    sim_configure();
+    return true;
+}
+
+static int end(int ret)
+{
+    sim_unlock();
+    return ret;
+}
+
+/* The whole. */
+
+static void count(ccmr_sim_census *census)
+{
+    int i;
+
+    census->contexts = sim_contexts_live();
+    census->streams = sim_streams_live();
+    census->events = sim_events_live();
+    census->pools = sim_pools_live();
+    census->graphs = sim_graphs_live();
+    census->captures = sim.captures;
+    sim_plain_count(census);
+    sim_pools_count(&census->pool_blocks, &census->pool_bytes);
+    census->pending_operations = sim_operations_pending();
+    for (i = 0; i < SIM_MAX_DEVICES; i++) {
+        census->device_bytes += sim.devices[i].taken;
+    }
+    census->touched_bytes = sim_touched();
+}
+
+static void copy_census(ccmr_sim_census *to, const ccmr_sim_census *from)
+{
+    size_t size = to->size < sizeof *from ? to->size : sizeof *from;
+
+    memcpy(to, from, size);
+    to->size = size;
+}
+
+static int take_census(ccmr_sim_census *census)
+{
+    ccmr_sim_census now = { .size = sizeof now };
+
+    if (census == NULL || !begin()) {
+        return -1;
+    }
+    count(&now);
+    copy_census(census, &now);
+    return end(0);
+}
+
+static uint64_t objects(const ccmr_sim_census *census)
+{
+    return census->contexts + census->streams + census->events
+           + census->pools + census->graphs + census->captures
+           + census->plain_blocks + census->pinned_blocks
+           + census->registered_ranges + census->managed_blocks
+           + census->pool_blocks;
+}
+
+static void forget_everything(void)
+{
+    sim_contexts_reset();
+    sim_captures_reset();
+    sim_pools_reset();
+    sim_memory_reset();
+    sim_streams_reset();
+    sim_events_reset();
+    sim_fault_forget();
+    sim_log_start(0);
+    memset(sim.calls, 0, sizeof sim.calls);
+    memset(sim.hidden, 0, sizeof sim.hidden);
+    sim.hidden_any = false;
+    sim.stub = false;
+    sim.deinitialized = false;
+    sim.initialized = false;
+    sim.configured = false;
+    sim_note_special();
+}
+
+static uint64_t reset(ccmr_sim_census *left)
+{
+    ccmr_sim_census now = { .size = sizeof now };
+
+    if (!begin()) {
+        return 0;
+    }
+    count(&now);
+    if (left != NULL) {
+        copy_census(left, &now);
+    }
+    forget_everything();
+    end(0);
+    return objects(&now);
+}
+
+/* The machine. */
+
+static int set_devices(int devices)
+{
+    if (!begin()) {
+        return -1;
+    }
+    if (sim.initialized || devices < 0 || devices > SIM_MAX_DEVICES) {
+        return end(-1);
+    }
+    sim.device_count = devices;
+    return end(0);
+}
+
+static int set_driver_version(int version)
+{
+    if (!begin()) {
+        return -1;
+    }
+    if (sim.initialized || version < 1000) {
+        return end(-1);
+    }
+    sim.driver_version = version;
+    return end(0);
+}
+
+static int set_memory(int device, uint64_t bytes)
+{
+    int i;
+
+    if (!begin()) {
+        return -1;
+    }
+    if (device < -1 || device >= SIM_MAX_DEVICES
+        || bytes > (uint64_t)1 << 38) {
+        return end(-1);
+    }
+    for (i = 0; i < SIM_MAX_DEVICES; i++) {
+        if (device < 0 || i == device) {
+            sim.devices[i].capacity = bytes;
+        }
+    }
+    return end(0);
+}
+
+static int set_attribute(int device, int attribute, int value)
+{
+    int i;
+
+    if (!begin()) {
+        return -1;
+    }
+    if (device < -1 || device >= SIM_MAX_DEVICES
+        || !sim_attribute_known(attribute)) {
+        return end(-1);
+    }
+    for (i = 0; i < SIM_MAX_DEVICES; i++) {
+        if (device < 0 || i == device) {
+            sim.devices[i].attributes[attribute] = value;
+        }
+    }
+    return end(0);
+}
+
+static int hide(const char *call)
+{
+    return call != NULL && begin() ? end(sim_hide(call, true)) : -1;
+}
+
+static int unhide(const char *call)
+{
+    return call != NULL && begin() ? end(sim_hide(call, false)) : -1;
+}
+
+static int set_stub(int on)
+{
+    if (!begin()) {
+        return -1;
+    }
+    sim.stub = on != 0;
+    sim_note_special();
+    return end(0);
+}
+
+static int set_deinitialized(int on)
+{
+    if (!begin()) {
+        return -1;
+    }
+    sim.deinitialized = on != 0;
+    sim_note_special();
+    return end(0);
+}
+
+/* The schedule. */
+
+static int set_mode(ccmr_sim_mode mode)
+{
+    if ((mode != CCMR_SIM_EAGER && mode != CCMR_SIM_LATE) || !begin()) {
+        return -1;
+    }
+    sim.mode = mode;
+    sim_released();
+    return end(0);
+}
+
+static int set_seed(uint64_t seed)
+{
+    if (!begin()) {
+        return -1;
+    }
+    sim_schedule_seed(seed);
+    return end(0);
+}
+
+static int set_stall(void *handle, bool stalled)
+{
+    struct sim_stream *stream;
+
+    if (!begin()) {
+        return -1;
+    }
+    stream = sim_stream_peek(sim_self_unlocked(), handle);
+    if (stream == NULL) {
+        return end(-1);
+    }
+    stream->stalled = stalled;
+    if (!stalled) {
+        sim_released();
+    }
+    return end(0);
+}
+
+static int stall(void *stream)
+{
+    return set_stall(stream, true);
+}
+
+static int release(void *stream)
+{
+    return set_stall(stream, false);
+}
+
+static uint64_t run(uint64_t operations)
+{
+    uint64_t ran;
+
+    if (!begin()) {
+        return 0;
+    }
+    ran = sim_run(operations);
+    end(0);
+    return ran;
+}
+
+static uint64_t pending(void *handle)
+{
+    struct sim_stream *stream;
+    uint64_t left = 0;
+
+    if (!begin()) {
+        return 0;
+    }
+    stream = sim_stream_peek(sim_self_unlocked(), handle);
+    if (stream != NULL) {
+        left = stream->enqueued - stream->completed;
+    }
+    end(0);
+    return left;
+}
+
+static int set_wait_limit(uint64_t milliseconds)
+{
+    if (!begin()) {
+        return -1;
+    }
+    sim.wait_limit = milliseconds;
+    return end(0);
+}
+
+/* Faults, counts, log. */
+
+static int fail(const char *call, uint64_t nth, int result)
+{
+    return begin() ? end(sim_fault_order(call, nth, result, false)) : -1;
+}
+
+static int fail_after(const char *call, uint64_t nth, int result)
+{
+    return begin() ? end(sim_fault_order(call, nth, result, true)) : -1;
+}
+
+static uint64_t forget_failures(void)
+{
+    uint64_t left;
+
+    if (!begin()) {
+        return 0;
+    }
+    left = sim_fault_forget();
+    end(0);
+    return left;
+}
+
+static uint64_t calls(const char *call)
+{
+    uint64_t total = 0;
+    enum sim_call number;
+    int i;
+
+    if (!begin()) {
+        return 0;
+    }
+    if (call != NULL) {
+        number = sim_call_find(call);
+        total = number < SIM_CALL_COUNT ? sim.calls[number] : 0;
+    } else {
+        for (i = 0; i < SIM_CALL_COUNT; i++) {
+            total += sim.calls[i];
+        }
+    }
+    end(0);
+    return total;
+}
+
+static int forget_calls(void)
+{
+    if (!begin()) {
+        return -1;
+    }
+    memset(sim.calls, 0, sizeof sim.calls);
+    return end(0);
+}
+
+static int log_start(size_t capacity)
+{
+    return begin() ? end(sim_log_start(capacity)) : -1;
+}
+
+static size_t log_count(void)
+{
+    size_t held;
+
+    if (!begin()) {
+        return 0;
+    }
+    held = sim_log_count();
+    end(0);
+    return held;
+}
+
+static int log_read(size_t index, ccmr_sim_record *record)
+{
+    return begin() ? end(sim_log_read(index, record)) : -1;
+}
+
+/* Looking inside. */
+
+static void *peek(uint64_t address, size_t bytes)
+{
+    void *memory = NULL;
+    size_t length;
+
+    if (bytes == 0 || !begin()) {
+        return NULL;
+    }
+    if (sim_range_usable(address, bytes)) {
+        memory = sim_bytes(address, bytes, &length);
+        if (length < bytes) {
+            memory = NULL;
+        }
+    }
+    end(0);
+    return memory;
+}
+
+static int is_alive(uint64_t address)
+{
+    struct sim_block block;
+    bool alive;
+
+    if (!begin()) {
+        return 0;
+    }
+    alive = sim_block_find(address, &block) && block.base == address;
+    return end(alive);
+}
+
+__attribute__((visibility("default")))
+const ccmr_sim_table ccmr_sim_control = {
+    .size = sizeof(ccmr_sim_table),
+    .reset = reset,
+    .census = take_census,
+    .set_devices = set_devices,
+    .set_driver_version = set_driver_version,
+    .set_memory = set_memory,
+    .set_attribute = set_attribute,
+    .hide = hide,
+    .unhide = unhide,
+    .set_stub = set_stub,
+    .set_deinitialized = set_deinitialized,
+    .set_mode = set_mode,
+    .set_seed = set_seed,
+    .stall = stall,
+    .release = release,
+    .run = run,
+    .pending = pending,
+    .set_wait_limit = set_wait_limit,
+    .fail = fail,
+    .fail_after = fail_after,
+    .forget_failures = forget_failures,
+    .calls = calls,
+    .forget_calls = forget_calls,
+    .log = log_start,
+    .log_count = log_count,
+    .log_read = log_read,
+    .peek = peek,
+    .is_alive = is_alive,
+};

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/event.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "sim/capture.h"
+#include "sim/context.h"
+#include "sim/pool.h"
+#include "sim/schedule.h"
+
+#define KNOWN_FLAGS \
+    ((unsigned)CU_EVENT_BLOCKING_SYNC | (unsigned)CU_EVENT_DISABLE_TIMING \
+     | (unsigned)CU_EVENT_INTERPROCESS)
+
+static struct sim_slots slots;
+
+static uint64_t now(void)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
+}
+
+static struct sim_event *find(CUevent handle)
+{
+    void *object;
+
+    return sim_slot_find(&slots, handle, &object) == SIM_HANDLE_LIVE ? object
+                                                                     : NULL;
+}
+
+uint64_t sim_events_live(void)
+{
+    return slots.live;
+}
+
+void sim_events_reset(void)
+{
+    assert(slots.live == 0);
+    sim_slots_clear(&slots);
+}
+
+/* Forget the last record. */
+static void unrecord(struct sim_event *event)
+{
+    if (event->stream != NULL) {
+        sim_stream_drop(event->stream);
+        event->stream = NULL;
+    }
+    if (event->known.items != NULL) {
+        sim_places_clear(&event->known);
+    }
+    event->capture = 0;
+    event->node = NULL;
+    event->timed = false;
+}
+
+static void delete_event(struct sim_event *event)
+{
+    unrecord(event);
+    if (event->prev != NULL) {
+        event->prev->next = event->next;
+    } else {
+        event->context->events = event->next;
+    }
+    if (event->next != NULL) {
+        event->next->prev = event->prev;
+    }
+    sim_slot_give(&slots, &event->handle->slot);
+    free(event);
+}
+
+void sim_events_of_context_end(struct sim_context *context)
+{
+    while (context->events != NULL) {
+        delete_event(context->events);
+    }
+}
+
+void sim_event_reached(CUevent handle, uint64_t generation)
+{
+    struct sim_event *event = find(handle);
+
+    if (event != NULL && event->generation == generation) {
+        event->timed = true;
+        event->when = now();
+    }
+}
+
+/* Entry points. */
+
+static CUresult create(struct sim_thread *self, CUevent *handle,
+                       unsigned flags)
+{
+    struct sim_context *context = sim_context_current(self);
+    struct sim_event *event;
+    struct sim_slot *slot;
+
+    if (handle == NULL || (flags & ~KNOWN_FLAGS) != 0
+        || ((flags & CU_EVENT_INTERPROCESS) != 0
+            && (flags & CU_EVENT_DISABLE_TIMING) == 0)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (context == NULL) {
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    event = calloc(1, sizeof *event);
+    if (event == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    slot = sim_slot_take(&slots, event);
+    if (slot == NULL) {
+        free(event);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    event->handle = (CUevent)slot;
+    event->context = context;
+    event->flags = flags;
+    event->next = context->events;
+    if (context->events != NULL) {
+        context->events->prev = event;
+    }
+    context->events = event;
+    *handle = event->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    SIM_ENTRY(cuEventCreate, create(self, phEvent, Flags), NULL,
+              SIM_OUT(phEvent), 0, 0);
+}
+
+static CUresult destroy(CUevent handle)
+{
+    struct sim_event *event = find(handle);
+
+    if (event == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    delete_event(event);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuEventDestroy(CUevent hEvent)
+{
+    SIM_ENTRY(cuEventDestroy, destroy(hEvent), NULL, hEvent, 0, 0);
+}
+
+/* In a capture the event stands for a node of the graph. */
+static CUresult record_captured(struct sim_event *event,
+                                struct sim_stream *stream)
+{
+    if (stream->capture->invalid) {
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    }
+    unrecord(event);
+    event->recorded = true;
+    event->generation++;
+    event->capture = stream->capture->id;
+    event->node = stream->capture_tail;
+    return CUDA_SUCCESS;
+}
+
+static CUresult record_place(struct sim_event *event,
+                             struct sim_stream *stream)
+{
+    struct sim_op *op = sim_op_new(SIM_OP_RECORD);
+    CUresult res;
+
+    if (op == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    unrecord(event);
+    event->recorded = true;
+    op->event = event->handle;
+    op->generation = ++event->generation;
+    res = sim_submit(stream, op);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (!sim_reached(stream, stream->enqueued)) {
+        event->stream = stream;
+        event->position = stream->enqueued;
+        sim_stream_hold(stream);
+        if (!sim_places_merge(&event->known, &stream->known)) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult record(struct sim_thread *self, CUevent handle,
+                       CUstream stream_handle)
+{
+    struct sim_event *event = find(handle);
+    struct sim_stream *stream;
+    CUresult res;
+
+    if (event == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    res = sim_stream_resolve(self, stream_handle, &stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (event->context != stream->context) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    res = sim_capture_implicit(self, stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (stream->capture != NULL) {
+        return record_captured(event, stream);
+    }
+    if (sim_runs_now(stream)) {
+        unrecord(event);
+        event->recorded = true;
+        event->generation++;
+        if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0) {
+            event->timed = true;
+            event->when = now();
+        }
+        return CUDA_SUCCESS;
+    }
+    return record_place(event, stream);
+}
+
+CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    SIM_ENTRY(cuEventRecord, record(self, hEvent, hStream), hStream, hEvent, 0,
+              0);
+}
+
+static CUresult record_with_flags(struct sim_thread *self, CUevent event,
+                                  CUstream stream, unsigned flags)
+{
+    if (flags > CU_EVENT_RECORD_EXTERNAL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return record(self, event, stream);
+}
+
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream,
+                                        unsigned int flags)
+{
+    SIM_ENTRY(cuEventRecordWithFlags,
+              record_with_flags(self, hEvent, hStream, flags), hStream, hEvent,
+              0, 0);
+}
+
+/* The event, and whether a captured record stands in the way of asking. */
+static CUresult find_for_host(CUevent handle, struct sim_event **event)
+{
+    struct sim_capture *capture;
+
+    *event = find(handle);
+    if (*event == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if ((*event)->capture != 0) {
+        capture = sim_capture_by_id((*event)->capture);
+        if (capture != NULL) {
+            sim_capture_invalidate(capture);
+        }
+        return CUDA_ERROR_CAPTURED_EVENT;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult query(CUevent handle)
+{
+    struct sim_event *event;
+    CUresult res = find_for_host(handle, &event);
+
+    if (res != CUDA_SUCCESS || event->stream == NULL) {
+        return res;
+    }
+    return sim_ask(event->stream, event->position);
+}
+
+CUresult CUDAAPI cuEventQuery(CUevent hEvent)
+{
+    SIM_ENTRY(cuEventQuery, query(hEvent), NULL, hEvent, 0, 0);
+}
+
+static CUresult synchronize(CUevent handle)
+{
+    struct sim_event *event;
+    CUresult res = find_for_host(handle, &event);
+
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (event->stream == NULL) {
+        sim_pools_synchronized();
+        return CUDA_SUCCESS;
+    }
+    return sim_wait_stream(event->stream, event->position);
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
+{
+    SIM_ENTRY(cuEventSynchronize, synchronize(hEvent), NULL, hEvent, 0, 0);
+}
+
+static CUresult elapsed(float *milliseconds, CUevent from, CUevent to)
+{
+    struct sim_event *start = find(from);
+    struct sim_event *end = find(to);
+
+    if (milliseconds == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (start == NULL || end == NULL || !start->recorded || !end->recorded
+        || (start->flags & CU_EVENT_DISABLE_TIMING) != 0
+        || (end->flags & CU_EVENT_DISABLE_TIMING) != 0) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (!start->timed || !end->timed) {
+        return CUDA_ERROR_NOT_READY;
+    }
+    *milliseconds = (float)((double)(int64_t)(end->when - start->when) / 1e6);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuEventElapsedTime(float *pMilliseconds, CUevent hStart,
+                                    CUevent hEnd)
+{
+    SIM_ENTRY(cuEventElapsedTime, elapsed(pMilliseconds, hStart, hEnd), NULL,
+              hStart, hEnd, 0);
+}
+
+/* Waits of streams. */
+
+static CUresult wait_captured(struct sim_event *event,
+                              struct sim_stream *stream)
+{
+    struct sim_capture *capture = sim_capture_by_id(event->capture);
+
+    if (capture == NULL) {
+        /* The capture is over: nothing that a stream could wait for. */
+        if (stream->capture != NULL) {
+            sim_capture_invalidate(stream->capture);
+        }
+        return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+    }
+    return sim_capture_join(capture, stream, event->node);
+}
+
+static CUresult wait_place(struct sim_event *event, struct sim_stream *stream)
+{
+    struct sim_op *op;
+
+    if (event->stream == NULL
+        || sim_reached(event->stream, event->position)) {
+        return CUDA_SUCCESS;
+    }
+    if (!sim_places_merge(&stream->known, &event->known)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (event->stream == stream) {
+        return CUDA_SUCCESS;
+    }
+    op = sim_op_new(SIM_OP_WAIT);
+    if (op == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (!sim_places_add(&op->after, event->stream, event->position)) {
+        sim_op_free(op);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return sim_submit(stream, op);
+}
+
+static CUresult wait_event(struct sim_thread *self, CUstream handle,
+                           CUevent event_handle, unsigned flags)
+{
+    struct sim_event *event = find(event_handle);
+    struct sim_stream *stream;
+    CUresult res;
+
+    if (flags > CU_EVENT_WAIT_EXTERNAL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (event == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    res = sim_stream_resolve(self, handle, &stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    res = sim_capture_implicit(self, stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (event->capture != 0) {
+        return wait_captured(event, stream);
+    }
+    if (stream->capture == NULL) {
+        return wait_place(event, stream);
+    }
+    if (stream->capture->invalid) {
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    }
+    if (!event->recorded) {
+        return CUDA_SUCCESS;
+    }
+    /* A capture may not depend on work outside it. */
+    sim_capture_invalidate(stream->capture);
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+}
+
+CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent,
+                                   unsigned int Flags)
+{
+    SIM_ENTRY(cuStreamWaitEvent, wait_event(self, hStream, hEvent, Flags),
+              hStream, 0, hEvent, 0);
+}

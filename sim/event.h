@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events: each remembers the place in a stream where it was last recorded,
+ * and what that place is ordered behind. One that was never recorded counts
+ * as reached.
+ */
+#ifndef SIM_EVENT_H
+#define SIM_EVENT_H
+
+#include "sim/stream.h"
+
+/** What a CUevent points at. */
+struct CUevent_st {
+    struct sim_slot slot;
+};
+
+struct sim_event {
+    struct sim_event *prev, *next;       /**< of the context */
+    CUevent handle;
+    struct sim_context *context;
+    unsigned flags;
+    struct sim_stream *stream;           /**< NULL: nothing to wait for */
+    uint64_t position;
+    struct sim_places known;
+    uint64_t capture;                    /**< recorded in that capture, or 0 */
+    struct sim_node *node;               /**< its last node there */
+    bool recorded;
+    bool timed;                          /**< `when` is known */
+    uint64_t generation;                 /**< counts records */
+    uint64_t when;                       /**< nanoseconds */
+};
+
+/** Work came to a record of the event. */
+void sim_event_reached(CUevent handle, uint64_t generation);
+void sim_events_of_context_end(struct sim_context *context);
+uint64_t sim_events_live(void);
+void sim_events_reset(void);
+
+#endif

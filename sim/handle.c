@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/handle.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+#define SIM_SLOTS ((size_t)1 << 20)
+
+struct sim_slot *sim_slot_take(struct sim_slots *slots, void *object)
+{
+    struct sim_slot *slot = slots->free;
+
+    if (slots->base == NULL) {
+        void *base = mmap(NULL, SIM_SLOTS * sizeof(struct sim_slot),
+                          PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (base == MAP_FAILED) {
+            return NULL;
+        }
+        slots->base = base;
+    }
+    if (slot != NULL) {
+        slots->free = slot->next_free;
+    } else if (slots->used < SIM_SLOTS) {
+        slot = (struct sim_slot *)(void *)slots->base + slots->used;
+        slots->used++;
+    } else {
+        return NULL;
+    }
+    slot->object = object;
+    slot->next_free = NULL;
+    slots->live++;
+    return slot;
+}
+
+void sim_slot_give(struct sim_slots *slots, struct sim_slot *slot)
+{
+    slot->object = NULL;
+    slot->next_free = slots->free;
+    slots->free = slot;
+    slots->live--;
+}
+
+enum sim_handle_state sim_slot_find(const struct sim_slots *slots,
+                                    const void *handle, void **object)
+{
+    uintptr_t base = (uintptr_t)slots->base;
+    uintptr_t offset = (uintptr_t)handle - base;
+    const struct sim_slot *slot = handle;
+
+    if (base == 0 || (uintptr_t)handle < base
+        || offset >= slots->used * sizeof *slot
+        || offset % sizeof *slot != 0) {
+        return SIM_HANDLE_FOREIGN;
+    }
+    if (slot->object == NULL) {
+        return SIM_HANDLE_DEAD;
+    }
+    *object = slot->object;
+    return SIM_HANDLE_LIVE;
+}
+
+void sim_slots_clear(struct sim_slots *slots)
+{
+    if (slots->base != NULL) {
+        munmap(slots->base, SIM_SLOTS * sizeof(struct sim_slot));
+    }
+    *slots = (struct sim_slots){ .base = NULL };
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regions and the bytes behind them; extents and blocks are in extent.c. */
+#include "sim/memory.h"
+
+#include <assert.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sim/device.h"
+#include "sim/extent.h"
+
+/* Where no kernel, no sanitizer and no allocator puts anything by itself. */
+#define DEVICE_BASE ((uintptr_t)0x400000000000)
+#define DEVICE_WINDOW ((size_t)1 << 40)
+#define DEVICE_END (DEVICE_BASE + SIM_MAX_DEVICES * DEVICE_WINDOW)
+
+/** A free piece of a device's address window. */
+struct sim_gap {
+    struct sim_gap *next;
+    uintptr_t base;
+    size_t size;
+};
+
+static struct sim_region *all_regions;
+static void *region_tree;
+static uint64_t touched;
+static uint64_t last_id;
+
+uint64_t sim_next_id(void)
+{
+    return ++last_id;
+}
+
+uint64_t sim_touched(void)
+{
+    return touched;
+}
+
+bool sim_is_device_address(uintptr_t address)
+{
+    return address >= DEVICE_BASE && address < DEVICE_END;
+}
+
+/* Ranges that overlap count as equal: so a search by any address, or by a
+ * range, finds the region in its way. */
+static int compare_regions(const void *one, const void *other)
+{
+    const struct sim_region *a = one;
+    const struct sim_region *b = other;
+
+    if (a->base + a->size <= b->base) {
+        return -1;
+    }
+    return a->base >= b->base + b->size ? 1 : 0;
+}
+
+static struct sim_region *find_overlap(uintptr_t base, size_t size)
+{
+    struct sim_region key;
+    void *node;
+
+    key.base = base;
+    key.size = size;
+    node = tfind(&key, &region_tree, compare_regions);
+    return node != NULL ? *(struct sim_region **)node : NULL;
+}
+
+struct sim_region *sim_region_find(uintptr_t address)
+{
+    return find_overlap(address, 1);
+}
+
+bool sim_region_overlaps(uintptr_t address, size_t size)
+{
+    return find_overlap(address, size) != NULL;
+}
+
+struct sim_region *sim_regions(void)
+{
+    return all_regions;
+}
+
+/* Device addresses. */
+
+/* The window as reserved space keeps the host's own mappings out of it. It is
+ * not needed for work: where a limit or a sanitizer refuses it, so be it. */
+static void reserve_window(int device)
+{
+    uintptr_t base = DEVICE_BASE + (size_t)device * DEVICE_WINDOW;
+    void *got = mmap((void *)base, DEVICE_WINDOW, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+                         | MAP_FIXED_NOREPLACE, -1, 0);
+
+    if (got != MAP_FAILED && got != (void *)base) {
+        munmap(got, DEVICE_WINDOW);
+    }
+}
+
+static bool window_prepare(int device)
+{
+    static bool reserved[SIM_MAX_DEVICES];
+    struct sim_gap *gap = malloc(sizeof *gap);
+
+    if (gap == NULL) {
+        return false;
+    }
+    if (!reserved[device]) {
+        reserve_window(device);
+        reserved[device] = true;
+    }
+    gap->next = NULL;
+    gap->base = DEVICE_BASE + (size_t)device * DEVICE_WINDOW;
+    gap->size = DEVICE_WINDOW;
+    sim.devices[device].gaps = gap;
+    sim.devices[device].window = true;
+    return true;
+}
+
+/* The lowest fit: what was freed last is often what is handed out next. */
+static uintptr_t addresses_take(int device, size_t size)
+{
+    struct sim_gap **link = &sim.devices[device].gaps;
+
+    if (!sim.devices[device].window && !window_prepare(device)) {
+        return 0;
+    }
+    for (; *link != NULL; link = &(*link)->next) {
+        struct sim_gap *gap = *link;
+        uintptr_t base = gap->base;
+
+        if (gap->size < size) {
+            continue;
+        }
+        gap->base += size;
+        gap->size -= size;
+        if (gap->size == 0) {
+            *link = gap->next;
+            free(gap);
+        }
+        return base;
+    }
+    return 0;
+}
+
+static void addresses_give(int device, uintptr_t base, size_t size)
+{
+    struct sim_gap **link = &sim.devices[device].gaps;
+    struct sim_gap *before = NULL;
+    struct sim_gap *gap;
+
+    while (*link != NULL && (*link)->base < base) {
+        before = *link;
+        link = &(*link)->next;
+    }
+    gap = *link;
+    if (before != NULL && before->base + before->size == base) {
+        before->size += size;
+        if (gap != NULL && before->base + before->size == gap->base) {
+            before->size += gap->size;
+            before->next = gap->next;
+            free(gap);
+        }
+        return;
+    }
+    if (gap != NULL && base + size == gap->base) {
+        gap->base = base;
+        gap->size += size;
+        return;
+    }
+    gap = malloc(sizeof *gap);
+    if (gap == NULL) {
+        return;                  /* the addresses are lost, nothing else */
+    }
+    gap->base = base;
+    gap->size = size;
+    gap->next = *link;
+    *link = gap;
+}
+
+/* Regions. */
+
+static struct sim_region *new_region(size_t size, size_t granule,
+                                     enum sim_region_kind kind)
+{
+    struct sim_region *region = calloc(1, sizeof *region);
+    size_t count = granule != 0 ? (size + granule - 1) / granule : 0;
+
+    if (region == NULL) {
+        return NULL;
+    }
+    region->size = size;
+    region->kind = kind;
+    region->granule = granule;
+    region->device = -1;
+    region->id = sim_next_id();
+    if (count != 0) {
+        region->backing = calloc(count, sizeof *region->backing);
+        if (region->backing == NULL) {
+            goto err_free_region;
+        }
+    }
+    if (kind == SIM_REGION_CHUNK || kind == SIM_REGION_POOL) {
+        size_t pages = (size + SIM_PAGE - 1) / SIM_PAGE;
+
+        region->starts = calloc(pages, sizeof *region->starts);
+        region->pages = calloc((pages + 63) / 64, sizeof *region->pages);
+        if (region->starts == NULL || region->pages == NULL) {
+            goto err_free_bits;
+        }
+    }
+    return region;
+
+err_free_bits:
+    free(region->pages);
+    free(region->starts);
+    free(region->backing);
+err_free_region:
+    free(region);
+    return NULL;
+}
+
+static void delete_region(struct sim_region *region)
+{
+    size_t pages = (region->size + SIM_PAGE - 1) / SIM_PAGE;
+    size_t i;
+
+    for (i = 0; region->starts != NULL && i < pages; i++) {
+        free(region->starts[i]);
+    }
+    free(region->starts);
+    free(region->pages);
+    free(region->backing);
+    free(region);
+}
+
+static bool enlist_region(struct sim_region *region)
+{
+    void *node = tsearch(region, &region_tree, compare_regions);
+
+    if (node == NULL || *(struct sim_region **)node != region) {
+        return false;
+    }
+    region->next = all_regions;
+    if (all_regions != NULL) {
+        all_regions->prev = region;
+    }
+    all_regions = region;
+    return true;
+}
+
+struct sim_region *sim_region_device(int device, size_t size, size_t granule,
+                                     enum sim_region_kind kind)
+{
+    struct sim_region *region;
+
+    size = (size + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE;
+    region = new_region(size, granule != 0 ? granule : size, kind);
+    if (region == NULL) {
+        return NULL;
+    }
+    region->device = device;
+    region->base = addresses_take(device, size);
+    if (region->base == 0) {
+        goto err_delete_region;
+    }
+    if (!enlist_region(region)) {
+        goto err_give_addresses;
+    }
+    return region;
+
+err_give_addresses:
+    addresses_give(device, region->base, size);
+err_delete_region:
+    delete_region(region);
+    return NULL;
+}
+
+struct sim_region *sim_region_host(size_t size, enum sim_region_kind kind,
+                                   bool reserve)
+{
+    struct sim_region *region;
+    void *base;
+
+    if (size > SIZE_MAX / 2) {
+        return NULL;
+    }
+    size = (size + 4095) / 4096 * 4096;
+    region = new_region(size, 0, kind);
+    if (region == NULL) {
+        return NULL;
+    }
+    base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | (reserve ? MAP_NORESERVE : 0),
+                -1, 0);
+    if (base == MAP_FAILED) {
+        goto err_delete_region;
+    }
+    region->base = (uintptr_t)base;
+    if (!enlist_region(region)) {
+        goto err_unmap;
+    }
+    return region;
+
+err_unmap:
+    munmap(base, size);
+err_delete_region:
+    delete_region(region);
+    return NULL;
+}
+
+struct sim_region *sim_region_foreign(void *base, size_t size,
+                                      enum sim_region_kind kind)
+{
+    struct sim_region *region = new_region(size, 0, kind);
+
+    if (region == NULL) {
+        return NULL;
+    }
+    region->base = (uintptr_t)base;
+    if (!enlist_region(region)) {
+        delete_region(region);
+        return NULL;
+    }
+    return region;
+}
+
+static void forget_granule(struct sim_region *region, size_t index)
+{
+    if (region->backing[index] != NULL) {
+        munmap(region->backing[index], region->granule);
+        region->backing[index] = NULL;
+        touched -= region->granule;
+    }
+}
+
+void sim_region_forget(struct sim_region *region, uintptr_t base, size_t size)
+{
+    size_t first, last, i;
+
+    if (region->backing == NULL) {
+        /* Fresh pages come back: like new memory, and counted no more. */
+        madvise((void *)base, size, MADV_DONTNEED);
+        return;
+    }
+    first = (base - region->base) / region->granule;
+    last = (base + size - region->base) / region->granule;
+    for (i = first; i < last; i++) {
+        forget_granule(region, i);
+    }
+}
+
+void sim_region_free(struct sim_region *region)
+{
+    size_t i;
+
+    tdelete(region, &region_tree, compare_regions);
+    if (region->prev != NULL) {
+        region->prev->next = region->next;
+    } else {
+        all_regions = region->next;
+    }
+    if (region->next != NULL) {
+        region->next->prev = region->prev;
+    }
+    while (region->first != NULL) {
+        struct sim_extent *extent = region->first;
+
+        if (extent->state == SIM_EXTENT_USED) {
+            sim_block_remove(extent);
+        }
+        sim_extent_drop(extent);
+    }
+    if (region->backing != NULL) {
+        for (i = 0; i < region->size / region->granule; i++) {
+            forget_granule(region, i);
+        }
+        addresses_give(region->device, region->base, region->size);
+    } else if (region->kind != SIM_REGION_REGISTERED) {
+        munmap((void *)region->base, region->size);
+    }
+    delete_region(region);
+}
+
+/* Bytes. */
+
+static bool is_single(const struct sim_region *region)
+{
+    return region->kind != SIM_REGION_CHUNK && region->kind != SIM_REGION_POOL;
+}
+
+bool sim_block_find(uintptr_t address, struct sim_block *block)
+{
+    struct sim_region *region = sim_region_find(address);
+    struct sim_extent *extent;
+
+    if (region == NULL) {
+        return false;
+    }
+    block->region = region;
+    if (is_single(region)) {
+        block->extent = NULL;
+        block->base = region->base;
+        block->size = region->asked;
+        block->id = region->id;
+    } else {
+        extent = sim_block_below(region, address);
+        if (extent == NULL) {
+            return false;
+        }
+        block->extent = extent;
+        block->base = extent->base;
+        block->size = extent->asked;
+        block->id = extent->id;
+    }
+    return address - block->base < block->size;
+}
+
+bool sim_range_usable(uintptr_t address, size_t bytes)
+{
+    struct sim_block block;
+
+    if (bytes > SIZE_MAX - address) {
+        return false;
+    }
+    if (sim_block_find(address, &block)) {
+        return bytes <= block.size - (address - block.base);
+    }
+    return !sim_is_device_address(address) && address >= 4096;
+}
+
+void *sim_bytes(uintptr_t address, size_t bytes, size_t *length)
+{
+    struct sim_region *region = sim_region_find(address);
+    size_t offset, index, rest;
+
+    *length = bytes;
+    if (region == NULL) {
+        return sim_is_device_address(address) ? NULL : (void *)address;
+    }
+    if (region->backing == NULL) {
+        return (void *)address;
+    }
+    offset = address - region->base;
+    index = offset / region->granule;
+    rest = region->granule - offset % region->granule;
+    if (region->backing[index] == NULL) {
+        void *memory = mmap(NULL, region->granule, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                            0);
+
+        if (memory == MAP_FAILED) {
+            return NULL;
+        }
+        region->backing[index] = memory;
+        touched += region->granule;
+    }
+    if (*length > rest) {
+        *length = rest;
+    }
+    return (char *)region->backing[index] + offset % region->granule;
+}
+
+static void keep_node(void *node)
+{
+    (void)node;
+}
+
+void sim_memory_reset(void)
+{
+    int i;
+
+    while (all_regions != NULL) {
+        sim_region_free(all_regions);
+    }
+    tdestroy(region_tree, keep_node);
+    region_tree = NULL;
+    for (i = 0; i < SIM_MAX_DEVICES; i++) {
+        struct sim_device *device = &sim.devices[i];
+
+        while (device->gaps != NULL) {
+            struct sim_gap *gap = device->gaps;
+
+            device->gaps = gap->next;
+            free(gap);
+        }
+        device->window = false;
+    }
+    sim_extents_reset();
+    assert(touched == 0);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory pools: stream-ordered allocation.
+ *
+ *   window of a pool (a region; more are added at need)
+ *   |<- granule 32 MiB ->|<------ granule ------>|<------- granule ----->|
+ *   +------+------+------+--------------+--------+-----------------------+--
+ *   | used | free | used | pending on s | free   | hole: no memory       | ...
+ *   +------+------+------+--------------+--------+-----------------------+--
+ *
+ * Free memory may be taken by any stream. Pending memory was freed on a
+ * stream that has not run that far: the same stream may take it at once, as
+ * may one that is ordered behind that place; another one only by waiting.
+ * Physical memory is taken and given back in granules.
+ */
+#ifndef SIM_POOL_H
+#define SIM_POOL_H
+
+#include "sim/extent.h"
+#include "sim/handle.h"
+#include "sim/store.h"
+#include "sim/stream.h"
+
+/** What a CUmemoryPool points at. */
+struct CUmemPoolHandle_st {
+    struct sim_slot slot;
+};
+
+/** What a pool has pending on one stream. */
+struct sim_pending {
+    struct sim_pending *next_of_pool;
+    struct sim_pending *next_of_stream;
+    struct sim_pool *pool;
+    struct sim_stream *stream;           /**< held */
+    struct sim_store store;
+    struct sim_extent *oldest, *newest;  /**< by position */
+};
+
+struct sim_pool {
+    struct sim_pool *prev, *next;        /**< all pools */
+    CUmemoryPool handle;                 /**< NULL once destroyed */
+    CUmemAllocationType type;
+    CUmemLocation location;
+    unsigned handle_types;
+    int device;                          /**< -1: host memory */
+    bool is_default;
+    uint64_t max_size;                   /**< 0: the device's capacity */
+    size_t granule;
+
+    uint64_t threshold;
+    bool follow_events, opportunistic, internal_dependencies;
+    uint64_t reserved, reserved_high, used, used_high;
+    uint8_t access[SIM_MAX_DEVICES];     /**< CUmemAccess_flags */
+
+    uint64_t blocks;                     /**< live */
+    struct sim_store ready;
+    struct sim_extent *holes;            /**< through link_next */
+    struct sim_pending *pendings;
+};
+
+/** A block of the pool that work on the stream may use from now on. */
+CUresult sim_pool_allocate(struct sim_pool *pool, size_t bytes,
+                           struct sim_stream *stream, CUdeviceptr *address);
+/** Take a block back behind the work of the stream. */
+CUresult sim_pool_free(struct sim_extent *block, struct sim_stream *stream);
+
+/** Take a block back at once: all work is known to be done. */
+void sim_pool_free_now(struct sim_extent *block);
+/** Free what lies behind places that were reached. */
+void sim_pool_harvest(struct sim_pool *pool);
+/** A stream ran on: what was freed there up to now is free. */
+void sim_pools_reached(struct sim_stream *stream);
+/** The host synchronised: pools give back what their threshold says. */
+void sim_pools_synchronized(void);
+/** Give free memory back until `keep` bytes are left. */
+void sim_pool_trim(struct sim_pool *pool, uint64_t keep);
+
+/** The pool behind a handle, or NULL. */
+struct sim_pool *sim_pool_find(CUmemoryPool handle);
+CUmemoryPool sim_pool_handle(const struct sim_pool *pool);
+/** The pool of a device that allocations use by default. */
+struct sim_pool *sim_pool_current(int device);
+uint64_t sim_pools_live(void);
+/** Live blocks of all pools, and their bytes. */
+void sim_pools_count(uint64_t *blocks, uint64_t *bytes);
+void sim_pools_reset(void);
+
+/* The parts of a pool, pool_memory.c. */
+
+/** Make at least `size` bytes free in one piece, from fresh memory. */
+CUresult sim_pool_grow(struct sim_pool *pool, size_t size);
+/** Put an extent that became free into the store, joined with neighbours. */
+void sim_pool_put_ready(struct sim_pool *pool, struct sim_extent *extent);
+/** Delete the windows. */
+void sim_pool_release_windows(struct sim_pool *pool);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Control of the simulated CUDA driver (libcucoremr-sim.so).
+ *
+ * The simulator exports the entry points of a CUDA driver (cuInit,
+ * cuMemAlloc_v2, ...). Beside them it exports one object, a table of functions
+ * with which a test steers it:
+ *
+ *     void *library = dlopen("libcucoremr-sim.so", RTLD_NOW | RTLD_LOCAL);
+ *     const ccmr_sim_table *sim = dlsym(library, CCMR_SIM_CONTROL_SYMBOL);
+ *
+ * The table begins with its own size: a function is there when its place in
+ * the table lies within that size. Places never move; new ones come at the
+ * end. Any function may be called from any thread, before cuInit too, except
+ * from a host function that a stream runs. Functions that return int return 0
+ * on success and -1 on a bad argument, unless said otherwise.
+ *
+ * The environment is read once, before the first call takes effect:
+ *
+ *     CUCOREMR_SIM_DEVICES         how many devices (1 to 16; 1)
+ *     CUCOREMR_SIM_MEMORY          bytes of each device, with K, M, G, T or
+ *                                  KiB, MiB, GiB, TiB after the number (16GiB)
+ *     CUCOREMR_SIM_MODE            eager or late (eager)
+ *     CUCOREMR_SIM_SEED            seed of the schedule (1)
+ *     CUCOREMR_SIM_DRIVER_VERSION  such as 13000 (13000)
+ *     CUCOREMR_SIM_HIDE            name,name: calls that are not there
+ *
+ * What is set through the table later counts instead. This header needs
+ * neither cuda.h nor any other header of the project; stream handles are given
+ * as void pointers, statuses (CUresult) as int.
+ */
+#ifndef CUCOREMR_SIM_H
+#define CUCOREMR_SIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CCMR_SIM_CONTROL_SYMBOL "ccmr_sim_control"
+
+/** When work runs. */
+typedef enum ccmr_sim_mode {
+    /** Each operation runs at once, inside the call that enqueues it. */
+    CCMR_SIM_EAGER = 0,
+    /** Nothing runs before something waits or asks: the host is ahead. */
+    CCMR_SIM_LATE = 1
+} ccmr_sim_mode;
+
+/** One call of an entry point, as the log keeps it. */
+typedef struct ccmr_sim_record {
+    /** Counts all calls of the process since the log was started. */
+    uint64_t sequence;
+    /** The calling thread: a small number in the order of first calls. */
+    uint64_t thread;
+    /** The name without version, such as "cuMemAlloc"; never freed. */
+    const char *call;
+    /** The stream as the caller named it (tokens too), else NULL. */
+    void *stream;
+    /** Its unique id, or 0. */
+    uint64_t stream_id;
+    /** The address, pool, event or context that the call is about, or 0. */
+    uint64_t object;
+    /** A second one: the source of a copy, the event of a wait, the pool of
+     *  an allocation; or 0. */
+    uint64_t other;
+    /** Bytes of the call, or 0. */
+    uint64_t bytes;
+    /** The status (CUresult) that it answered. */
+    int result;
+    /** 1 where that status was ordered with fail(). */
+    int injected;
+} ccmr_sim_record;
+
+/** What is alive. Set `size` before the call. */
+typedef struct ccmr_sim_census {
+    size_t size;
+    uint64_t contexts;          /**< created ones, and retains of primaries */
+    uint64_t streams;           /**< created, not destroyed */
+    uint64_t events;            /**< created, not destroyed */
+    uint64_t pools;             /**< created, not destroyed */
+    uint64_t graphs;            /**< made by hand or by captures */
+    uint64_t captures;          /**< begun, not ended */
+    uint64_t plain_blocks;      /**< cuMemAlloc */
+    uint64_t plain_bytes;
+    uint64_t pinned_blocks;     /**< cuMemHostAlloc, cuMemAllocHost */
+    uint64_t pinned_bytes;
+    uint64_t registered_ranges; /**< cuMemHostRegister */
+    uint64_t managed_blocks;    /**< cuMemAllocManaged */
+    uint64_t managed_bytes;
+    uint64_t pool_blocks;       /**< from any pool, not yet freed */
+    uint64_t pool_bytes;
+    uint64_t pending_operations; /**< enqueued, not yet run */
+    uint64_t device_bytes;      /**< device memory taken, all devices */
+    uint64_t touched_bytes;     /**< host memory that stands behind it */
+} ccmr_sim_census;
+
+/** Everything that can be steered. */
+typedef struct ccmr_sim_table {
+    size_t size;
+
+    /* The whole. */
+
+    /** Return to the state before cuInit: all objects go, the environment is
+     *  read again. Tells what was alive where `left` is given. No other
+     *  thread may be in a call. Returns the number of objects left. */
+    uint64_t (*reset)(ccmr_sim_census *left);
+    /** Count what is alive. */
+    int (*census)(ccmr_sim_census *census);
+
+    /* The machine. The first two take effect at cuInit: afterwards -1. */
+
+    int (*set_devices)(int count);
+    int (*set_driver_version)(int version);
+    /** Capacity of a device; -1 for all of them. May fall below what is
+     *  taken: then allocations fail until enough is freed. */
+    int (*set_memory)(int device, uint64_t bytes);
+    /** A device attribute (CUdevice_attribute); device -1 for all. */
+    int (*set_attribute)(int device, int attribute, int value);
+    /** Make a call look absent: cuGetProcAddress does not find it, and if it
+     *  is called all the same it answers 500 (not found). */
+    int (*hide)(const char *call);
+    int (*unhide)(const char *call);
+    /** Every call answers 34 and writes nothing, like the toolkit's stub. */
+    int (*set_stub)(int on);
+    /** Every call answers 4, like a driver that is being unloaded. */
+    int (*set_deinitialized)(int on);
+
+    /* The schedule. */
+
+    int (*set_mode)(ccmr_sim_mode mode);
+    int (*set_seed)(uint64_t seed);
+    /** Hold a stream: what is enqueued on it, and what waits for that, does
+     *  not run until release. A token stands for the calling thread's
+     *  stream of the current context. Stalls do not nest. */
+    int (*stall)(void *stream);
+    int (*release)(void *stream);
+    /** Run up to so many operations that could run now; tells how many. */
+    uint64_t (*run)(uint64_t operations);
+    /** Operations of a stream that have not run. */
+    uint64_t (*pending)(void *stream);
+    /** A wait that lasts longer, on streams that nobody releases, is reported
+     *  and ends the process. In milliseconds; 0: wait for ever. (60000) */
+    int (*set_wait_limit)(uint64_t milliseconds);
+
+    /* Faults, counts, log. Calls are named without version ("cuMemAlloc"). */
+
+    /** The n-th call of that name from now (the first is 1) answers `result`
+     *  and does nothing. `call` NULL: the n-th call of any name. Several
+     *  orders may stand at once. */
+    int (*fail)(const char *call, uint64_t nth, int result);
+    /** As fail, but the call is carried out, and then answers `result`. */
+    int (*fail_after)(const char *call, uint64_t nth, int result);
+    /** Withdraw all orders; tells how many had not been met. */
+    uint64_t (*forget_failures)(void);
+    /** Calls made of that name, or of all (NULL), failed ones included. */
+    uint64_t (*calls)(const char *call);
+    int (*forget_calls)(void);
+    /** Keep the last `capacity` calls; 0 stops and drops the log. */
+    int (*log)(size_t capacity);
+    /** How many records are held. */
+    size_t (*log_count)(void);
+    /** The i-th of them, the oldest first. */
+    int (*log_read)(size_t index, ccmr_sim_record *record);
+
+    /* Looking inside. */
+
+    /** The host bytes behind device memory, or NULL. `bytes` must lie in one
+     *  block. For a look only: no order is kept. */
+    void *(*peek)(uint64_t address, size_t bytes);
+    /** Is the block at that address alive? 1 or 0. */
+    int (*is_alive)(uint64_t address);
+} ccmr_sim_table;
+
+/** The table itself; found by dlsym. */
+extern const ccmr_sim_table ccmr_sim_control;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

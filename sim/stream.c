@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/stream.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "sim/capture.h"
+#include "sim/context.h"
+#include "sim/pool.h"
+#include "sim/schedule.h"
+
+static struct sim_slots slots;
+static uint64_t last_stream_id;
+
+/* Places. */
+
+static void prune(struct sim_places *places)
+{
+    size_t kept = 0;
+    size_t i;
+
+    for (i = 0; i < places->count; i++) {
+        struct sim_place place = places->items[i];
+
+        if (sim_reached(place.stream, place.position)) {
+            sim_stream_drop(place.stream);
+        } else {
+            places->items[kept++] = place;
+        }
+    }
+    places->count = kept;
+}
+
+bool sim_places_add(struct sim_places *places, struct sim_stream *stream,
+                    uint64_t position)
+{
+    size_t i;
+
+    if (sim_reached(stream, position)) {
+        return true;
+    }
+    for (i = 0; i < places->count; i++) {
+        if (places->items[i].stream == stream) {
+            if (places->items[i].position < position) {
+                places->items[i].position = position;
+            }
+            return true;
+        }
+    }
+    if (places->count == places->room) {
+        prune(places);
+    }
+    if (places->count == places->room) {
+        size_t room = places->room != 0 ? places->room * 2 : 4;
+        struct sim_place *items = realloc(places->items,
+                                          room * sizeof *items);
+
+        if (items == NULL) {
+            return false;
+        }
+        places->items = items;
+        places->room = room;
+    }
+    sim_stream_hold(stream);
+    places->items[places->count].stream = stream;
+    places->items[places->count].position = position;
+    places->count++;
+    return true;
+}
+
+bool sim_places_merge(struct sim_places *into, const struct sim_places *from)
+{
+    bool all = true;
+    size_t i;
+
+    for (i = 0; i < from->count; i++) {
+        all = sim_places_add(into, from->items[i].stream,
+                             from->items[i].position)
+              && all;
+    }
+    return all;
+}
+
+bool sim_places_cover(const struct sim_places *places,
+                      const struct sim_stream *stream, uint64_t position)
+{
+    size_t i;
+
+    for (i = 0; i < places->count; i++) {
+        if (places->items[i].stream == stream) {
+            return places->items[i].position >= position;
+        }
+    }
+    return false;
+}
+
+void sim_places_clear(struct sim_places *places)
+{
+    size_t i;
+
+    for (i = 0; i < places->count; i++) {
+        sim_stream_drop(places->items[i].stream);
+    }
+    free(places->items);
+    *places = (struct sim_places){ .items = NULL };
+}
+
+/* Life. */
+
+struct sim_stream *sim_stream_new(struct sim_context *context,
+                                  enum sim_stream_kind kind, unsigned flags,
+                                  int priority)
+{
+    struct sim_stream *stream = calloc(1, sizeof *stream);
+
+    if (stream == NULL) {
+        return NULL;
+    }
+    stream->references = 1;
+    stream->kind = kind;
+    stream->context = context;
+    stream->device = context->device;
+    stream->flags = flags;
+    stream->priority = priority;
+    stream->id = ++last_stream_id;
+    stream->next = context->streams;
+    if (context->streams != NULL) {
+        context->streams->prev = stream;
+    }
+    context->streams = stream;
+    return stream;
+}
+
+void sim_stream_hold(struct sim_stream *stream)
+{
+    stream->references++;
+}
+
+void sim_stream_drop(struct sim_stream *stream)
+{
+    if (--stream->references != 0) {
+        return;
+    }
+    assert(stream->head == NULL && stream->pendings == NULL);
+    sim_places_clear(&stream->known);
+    free(stream);
+}
+
+/* The stream as the program knows it goes; its work goes on. */
+static void retire(struct sim_stream *stream)
+{
+    struct sim_context *context = stream->context;
+
+    sim_capture_of_stream_end(stream);
+    if (stream->prev != NULL) {
+        stream->prev->next = stream->next;
+    } else {
+        context->streams = stream->next;
+    }
+    if (stream->next != NULL) {
+        stream->next->prev = stream->prev;
+    }
+    if (stream->handle != NULL) {
+        sim_slot_give(&slots, &stream->handle->slot);
+        stream->handle = NULL;
+    }
+    sim_stream_drop(stream);
+}
+
+static void unlink_from_thread(struct sim_stream *stream)
+{
+    struct sim_stream **link = &stream->thread->own_streams;
+
+    while (*link != stream) {
+        link = &(*link)->next_of_thread;
+    }
+    *link = stream->next_of_thread;
+    stream->thread = NULL;
+}
+
+void sim_streams_of_thread_end(struct sim_thread *thread)
+{
+    while (thread->own_streams != NULL) {
+        struct sim_stream *stream = thread->own_streams;
+
+        unlink_from_thread(stream);
+        retire(stream);
+    }
+}
+
+void sim_streams_of_context_end(struct sim_context *context)
+{
+    while (context->streams != NULL) {
+        struct sim_stream *stream = context->streams;
+
+        if (stream->thread != NULL) {
+            unlink_from_thread(stream);
+        }
+        sim_stream_hold(stream);
+        retire(stream);
+        stream->context = NULL;
+        sim_stream_drop(stream);
+    }
+    context->legacy = NULL;
+}
+
+uint64_t sim_streams_live(void)
+{
+    return slots.live;
+}
+
+void sim_streams_reset(void)
+{
+    assert(slots.live == 0);
+    sim_slots_clear(&slots);
+}
+
+/* Handles. */
+
+static CUresult own_stream(struct sim_thread *self,
+                           struct sim_context *context,
+                           struct sim_stream **stream)
+{
+    struct sim_stream *own = self->own_streams;
+
+    while (own != NULL && own->context != context) {
+        own = own->next_of_thread;
+    }
+    if (own == NULL) {
+        own = sim_stream_new(context, SIM_STREAM_THREAD, 0, 0);
+        if (own == NULL) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        own->thread = self;
+        own->next_of_thread = self->own_streams;
+        self->own_streams = own;
+    }
+    *stream = own;
+    return CUDA_SUCCESS;
+}
+
+static bool is_token(CUstream handle)
+{
+    return handle == NULL || handle == CU_STREAM_LEGACY
+           || handle == CU_STREAM_PER_THREAD;
+}
+
+static CUresult resolve_token(struct sim_thread *self, CUstream handle,
+                              struct sim_stream **stream)
+{
+    struct sim_context *context = sim_context_current(self);
+
+    if (context == NULL) {
+        return self->depth != 0 ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                : CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (handle == CU_STREAM_PER_THREAD) {
+        return own_stream(self, context, stream);
+    }
+    *stream = context->legacy;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_stream_resolve(struct sim_thread *self, CUstream handle,
+                            struct sim_stream **stream)
+{
+    void *object;
+
+    if (is_token(handle)) {
+        return resolve_token(self, handle, stream);
+    }
+    switch (sim_slot_find(&slots, handle, &object)) {
+    case SIM_HANDLE_LIVE:
+        *stream = object;
+        return CUDA_SUCCESS;
+    case SIM_HANDLE_DEAD:
+        sim_crash(self, "destroyed stream", handle);
+    case SIM_HANDLE_FOREIGN:
+    default:
+        sim_crash(self, "not a stream:", handle);
+    }
+}
+
+struct sim_stream *sim_stream_peek(struct sim_thread *self, CUstream handle)
+{
+    struct sim_stream *stream = NULL;
+    void *object;
+
+    if (is_token(handle)) {
+        return resolve_token(self, handle, &stream) == CUDA_SUCCESS ? stream
+                                                                    : NULL;
+    }
+    return sim_slot_find(&slots, handle, &object) == SIM_HANDLE_LIVE ? object
+                                                                     : NULL;
+}
+
+uint64_t sim_stream_id_of_handle(struct sim_thread *self, CUstream handle)
+{
+    struct sim_stream *stream;
+
+    if (handle == NULL) {
+        return 0;
+    }
+    if (is_token(handle)) {
+        return (uint64_t)(uintptr_t)handle;
+    }
+    stream = sim_stream_peek(self, handle);
+    return stream != NULL ? stream->id : 0;
+}
+
+bool sim_stream_is_blocking(const struct sim_stream *stream)
+{
+    return stream->kind != SIM_STREAM_LEGACY
+           && (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
+}
+
+/* Entry points. */
+
+static CUresult create(struct sim_thread *self, CUstream *handle,
+                       unsigned flags, int priority)
+{
+    struct sim_context *context = sim_context_current(self);
+    struct sim_stream *stream;
+    struct sim_slot *slot;
+
+    if (handle == NULL || flags > CU_STREAM_NON_BLOCKING) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (context == NULL) {
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    if (priority > SIM_PRIORITY_LEAST) {
+        priority = SIM_PRIORITY_LEAST;
+    } else if (priority < SIM_PRIORITY_GREATEST) {
+        priority = SIM_PRIORITY_GREATEST;
+    }
+    stream = sim_stream_new(context, SIM_STREAM_CREATED, flags, priority);
+    if (stream == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    slot = sim_slot_take(&slots, stream);
+    if (slot == NULL) {
+        retire(stream);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    stream->handle = (CUstream)slot;
+    *handle = stream->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+    SIM_ENTRY(cuStreamCreate, create(self, phStream, Flags, 0),
+              SIM_OUT(phStream), 0, 0, 0);
+}
+
+CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream,
+                                            unsigned int flags, int priority)
+{
+    SIM_ENTRY(cuStreamCreateWithPriority,
+              create(self, phStream, flags, priority), SIM_OUT(phStream), 0, 0,
+              0);
+}
+
+static CUresult destroy(struct sim_thread *self, CUstream handle)
+{
+    struct sim_stream *stream;
+    CUresult res;
+
+    if (is_token(handle)) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    res = sim_stream_resolve(self, handle, &stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    retire(stream);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamDestroy(CUstream hStream)
+{
+    SIM_ENTRY(cuStreamDestroy, destroy(self, hStream), hStream, 0, 0, 0);
+}
+
+static CUresult query(struct sim_thread *self, CUstream handle)
+{
+    struct sim_stream *stream;
+    CUresult res = sim_stream_resolve(self, handle, &stream);
+
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    res = sim_capture_touch(self, stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    return sim_ask(stream, sim_stream_goal(stream));
+}
+
+CUresult CUDAAPI cuStreamQuery(CUstream hStream)
+{
+    SIM_ENTRY(cuStreamQuery, query(self, hStream), hStream, 0, 0, 0);
+}
+
+static CUresult synchronize(struct sim_thread *self, CUstream handle)
+{
+    struct sim_stream *stream;
+    CUresult res = sim_stream_resolve(self, handle, &stream);
+
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    res = sim_capture_touch(self, stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (stream->kind == SIM_STREAM_LEGACY) {
+        return sim_wait_legacy(stream);
+    }
+    return sim_wait_stream(stream, stream->enqueued);
+}
+
+CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
+{
+    SIM_ENTRY(cuStreamSynchronize, synchronize(self, hStream), hStream, 0, 0,
+              0);
+}
+
+/* What a stream answers. The unique id of a capturing stream is not to be
+ * had, and the question ruins the capture. */
+
+static CUresult get_id(struct sim_thread *self, CUstream handle,
+                       unsigned long long *id)
+{
+    struct sim_stream *stream;
+    CUresult res;
+
+    if (id == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    res = sim_stream_resolve(self, handle, &stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (stream->capture != NULL) {
+        sim_capture_invalidate(stream->capture);
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    *id = stream->id;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+    SIM_ENTRY(cuStreamGetId, get_id(self, hStream, streamId), hStream, 0, 0,
+              0);
+}
+
+static CUresult get_context(struct sim_thread *self, CUstream handle,
+                            CUcontext *context)
+{
+    struct sim_stream *stream;
+    CUresult res;
+
+    if (context == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    res = sim_stream_resolve(self, handle, &stream);
+    if (res == CUDA_SUCCESS) {
+        *context = stream->context->handle;
+    }
+    return res;
+}
+
+CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+    SIM_ENTRY(cuStreamGetCtx, get_context(self, hStream, pctx), hStream,
+              SIM_OUT(pctx), 0, 0);
+}
+
+static CUresult get_device(struct sim_thread *self, CUstream handle,
+                           CUdevice *device)
+{
+    struct sim_stream *stream;
+    CUresult res;
+
+    if (device == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    res = sim_stream_resolve(self, handle, &stream);
+    if (res == CUDA_SUCCESS) {
+        *device = stream->device;
+    }
+    return res;
+}
+
+CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+    SIM_ENTRY(cuStreamGetDevice, get_device(self, hStream, device), hStream,
+              SIM_OUT(device), 0, 0);
+}
+
+static CUresult get_flags(struct sim_thread *self, CUstream handle,
+                          unsigned *flags)
+{
+    struct sim_stream *stream;
+    CUresult res;
+
+    if (flags == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    res = sim_stream_resolve(self, handle, &stream);
+    if (res == CUDA_SUCCESS) {
+        *flags = stream->flags;
+    }
+    return res;
+}
+
+CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
+{
+    SIM_ENTRY(cuStreamGetFlags, get_flags(self, hStream, flags), hStream, 0, 0,
+              0);
+}
+
+static CUresult get_priority(struct sim_thread *self, CUstream handle,
+                             int *priority)
+{
+    struct sim_stream *stream;
+    CUresult res;
+
+    if (priority == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    res = sim_stream_resolve(self, handle, &stream);
+    if (res == CUDA_SUCCESS) {
+        *priority = stream->priority;
+    }
+    return res;
+}
+
+CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
+{
+    SIM_ENTRY(cuStreamGetPriority, get_priority(self, hStream, priority),
+              hStream, 0, 0, 0);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams. A stream outlives its handle while it has work, and while an event
+ * or freed memory refers to a place in it: it is counted.
+ */
+#ifndef SIM_STREAM_H
+#define SIM_STREAM_H
+
+#include "sim/handle.h"
+#include "sim/state.h"
+
+#define SIM_PRIORITY_LEAST 0
+#define SIM_PRIORITY_GREATEST (-5)
+
+/** What a CUstream points at, where it is not a token. */
+struct CUstream_st {
+    struct sim_slot slot;
+};
+
+enum sim_stream_kind {
+    SIM_STREAM_CREATED,
+    SIM_STREAM_LEGACY,           /**< the default stream of a context */
+    SIM_STREAM_THREAD            /**< the one of a context and a thread */
+};
+
+/** A place in a stream: reached when `position` of its operations ran. */
+struct sim_place {
+    struct sim_stream *stream;   /**< counted */
+    uint64_t position;
+};
+
+/** Places, one a stream. */
+struct sim_places {
+    struct sim_place *items;
+    size_t count, room;
+};
+
+struct sim_stream {
+    unsigned references;
+    CUstream handle;             /**< NULL for default streams and dead ones */
+    enum sim_stream_kind kind;
+    struct sim_context *context;
+    int device;
+    uint64_t id;
+    unsigned flags;
+    int priority;
+    struct sim_stream *prev, *next;      /**< streams of the context */
+    struct sim_thread *thread;           /**< of a per-thread one */
+    struct sim_stream *next_of_thread;
+
+    /* Work, schedule.c. */
+    uint64_t enqueued;           /**< operations ever */
+    uint64_t completed;          /**< those that ran */
+    struct sim_op *head, *tail;  /**< those that did not */
+    bool stalled;
+    bool running;                /**< its head is a host function at work */
+    size_t busy_index;           /**< place among busy streams, from 1; or 0 */
+    /** What later work of this stream is ordered behind, beyond its own:
+     *  unfinished places of other streams. */
+    struct sim_places known;
+
+    struct sim_capture *capture; /**< NULL: not capturing */
+    struct sim_node *capture_tail;       /**< what the next node follows */
+    struct sim_stream *capture_next;     /**< streams of the capture */
+    struct sim_pending *pendings;        /**< freed on it, by pool */
+};
+
+struct sim_stream *sim_stream_new(struct sim_context *context,
+                                  enum sim_stream_kind kind, unsigned flags,
+                                  int priority);
+void sim_stream_hold(struct sim_stream *stream);
+void sim_stream_drop(struct sim_stream *stream);
+
+/** The stream that a handle or token means on that thread. A handle that is
+ *  no live stream's ends the process, as it does with a real driver. */
+CUresult sim_stream_resolve(struct sim_thread *self, CUstream handle,
+                            struct sim_stream **stream);
+/** The same where that must not happen: NULL for whatever is no stream. */
+struct sim_stream *sim_stream_peek(struct sim_thread *self, CUstream handle);
+uint64_t sim_stream_id_of_handle(struct sim_thread *self, CUstream handle);
+
+/** Does work on it wait for the legacy default stream, and the reverse? */
+bool sim_stream_is_blocking(const struct sim_stream *stream);
+
+void sim_streams_of_thread_end(struct sim_thread *thread);
+void sim_streams_of_context_end(struct sim_context *context);
+uint64_t sim_streams_live(void);
+void sim_streams_reset(void);
+
+/* Places. */
+
+/** Has the place been reached? */
+static inline bool sim_reached(const struct sim_stream *stream,
+                               uint64_t position)
+{
+    return stream->completed >= position;
+}
+
+/** Add a place unless it has been reached or a later one is there. */
+bool sim_places_add(struct sim_places *places, struct sim_stream *stream,
+                    uint64_t position);
+bool sim_places_merge(struct sim_places *into, const struct sim_places *from);
+/** Is (stream, position) covered? */
+bool sim_places_cover(const struct sim_places *places,
+                      const struct sim_stream *stream, uint64_t position);
+void sim_places_clear(struct sim_places *places);
+
+#endif
