@@ -12,5 +12,15 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/device_pool/serve.c \
 	resources/host.c \
 	resources/legacy_pinned.c \
+	resources/limiting/credit.c \
+	resources/limiting/credit.h \
+	resources/limiting/limiting.c \
+	resources/logging/file.c \
+	resources/logging/file.h \
+	resources/logging/log.c \
+	resources/logging/log.h \
+	resources/logging/logging.c \
+	resources/logging/row.c \
+	resources/logging/row.h \
 	resources/registry.c \
 	resources/registry.h

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A log: buffers, the writer, opening and closing, the end of the process.
+ */
+#include "resources/logging/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/error.h"
+#include "resources/logging/file.h"
+
+#define BUFFER_SIZE ((size_t)1 << 16)
+/* Writes are killed whole within these: the smallest page there is. */
+#define ROW_PAGE 4096u
+/* How long exit may wait for a thread that writes, in nanoseconds. */
+#define EXIT_PATIENCE 200000000
+
+/* ---- delivering -------------------------------------------------------- */
+
+/* Hand rows out, with no lock held. Returns how many were lost. */
+static uint64_t write_rows(ccmr__log *log, const char *rows, size_t length,
+                           int *error)
+{
+    *error = 0;
+    if (log->sink != NULL) {
+        if (log->sink(log->context, rows, length) == 0) {
+            return 0;
+        }
+        return ccmr__rows_count(rows, length);
+    }
+    return ccmr__file_write(log->fd, log->regular, &log->file_size, rows,
+                            length, error);
+}
+
+/* Under the lock, which is left meanwhile; nobody is the writer. */
+static void deliver(ccmr__log *log)
+{
+    char *rows = log->fill;
+    size_t length = log->used;
+    uint64_t lost;
+    int error;
+
+    assert(log->writer == 0);
+    log->writer = ccmr__row_thread();
+    log->fill = log->spare;
+    log->spare = rows;
+    log->used = 0;
+    (void)pthread_mutex_unlock(&log->lock);
+    lost = write_rows(log, rows, length, &error);
+    (void)pthread_mutex_lock(&log->lock);
+    log->writer = 0;
+    log->delivered += length;
+    if (lost != 0) {
+        if (log->lost == 0) {
+            log->lost_errno = error;
+        }
+        log->lost += lost;
+        log->file_end = log->file_size + log->used;
+    }
+    (void)pthread_cond_broadcast(&log->written);
+}
+
+/* Under the lock: see that the first `upto` bytes are delivered. */
+static void deliver_upto(ccmr__log *log, uint64_t upto)
+{
+    while (log->delivered < upto) {
+        if (log->writer != 0) {
+            (void)pthread_cond_wait(&log->written, &log->lock);
+        } else {
+            deliver(log);
+        }
+    }
+}
+
+/* ---- appending --------------------------------------------------------- */
+
+/* Under the lock: put the time into the row. */
+static void put_time(ccmr__log *log, char *to, uint64_t now)
+{
+    uint64_t second;
+
+    /* Another thread may have read its clock later and come first. */
+    if (now < log->last) {
+        now = log->last;
+    }
+    log->last = now;
+    second = now / 1000000000u;
+    if (second != log->second) {
+        log->second = second;
+        ccmr__row_second(log->clock, second);
+    }
+    memcpy(to, log->clock, sizeof(log->clock));
+    ccmr__row_micros(to + sizeof(log->clock),
+                     (uint32_t)(now % 1000000000u / 1000u));
+}
+
+/* Zeros in front of a row that shall end with its page. */
+static size_t stretch(const ccmr__log *log, size_t length)
+{
+    size_t most = log->columns == 0 ? CCMR__ROW_MOST_PLAIN : CCMR__ROW_MOST;
+    size_t left = ROW_PAGE - (log->file_end + length) % ROW_PAGE;
+
+    return log->flush && log->regular && left < most ? left : 0;
+}
+
+/* Under the lock: room for a row. 0: there is none, and the writer is this
+ * very thread. */
+static int make_room(ccmr__log *log)
+{
+    while (log->used > BUFFER_SIZE - 2 * CCMR__ROW_MOST) {
+        if (log->writer == ccmr__row_thread()) {
+            return 0;
+        }
+        if (log->writer != 0) {
+            (void)pthread_cond_wait(&log->written, &log->lock);
+        } else {
+            deliver(log);
+        }
+    }
+    return 1;
+}
+
+static void put_row(ccmr__log *log, ccmr__row_text *row, uint64_t now)
+{
+    size_t zeros = stretch(log, row->length);
+    char *to = log->fill + log->used;
+
+    put_time(log, row->text + row->time, now);
+    memset(to, '0', zeros);
+    memcpy(to + zeros, row->text, sizeof(row->text));
+    log->used += zeros + row->length;
+    log->appended += zeros + row->length;
+    log->file_end += zeros + row->length;
+}
+
+void ccmr__log_append(ccmr__log *log, ccmr__row_text *row)
+{
+    uint64_t now = ccmr__log_now() + log->local;
+
+    (void)pthread_mutex_lock(&log->lock);
+    if (__builtin_expect(!make_room(log), 0)) {
+        if (log->lost++ == 0) {
+            log->lost_errno = 0;
+        }
+    } else {
+        put_row(log, row, now);
+        if (log->flush && log->writer != ccmr__row_thread()) {
+            deliver_upto(log, log->appended);
+        }
+    }
+    (void)pthread_mutex_unlock(&log->lock);
+}
+
+/* Under the lock: what was lost since this was asked last. */
+static ccmr_status tell_lost(ccmr__log *log)
+{
+    unsigned long long lost = log->lost;
+
+    log->lost = 0;
+    if (lost == 0) {
+        return CCMR_SUCCESS;
+    }
+    if (log->lost_errno != 0) {
+        return ccmr__fail(CCMR_ERROR_IO, "%llu rows of %s are lost: %s", lost,
+                          log->path, strerror(log->lost_errno));
+    }
+    return ccmr__fail(CCMR_ERROR_IO,
+                      "%llu rows are lost: the sink refused them, or used the "
+                      "resource and the buffer was full",
+                      lost);
+}
+
+ccmr_status ccmr__log_flush(ccmr__log *log)
+{
+    ccmr_status status;
+
+    (void)pthread_mutex_lock(&log->lock);
+    if (log->writer == ccmr__row_thread()) {
+        status = ccmr__fail(CCMR_ERROR_BUSY,
+                            "the log cannot be flushed from its own sink");
+    } else {
+        deliver_upto(log, log->appended);
+        status = tell_lost(log);
+    }
+    (void)pthread_mutex_unlock(&log->lock);
+    return status;
+}
+
+/* ---- the end of the process --------------------------------------------- */
+
+/* Other threads still run, and one may be held up for ever while it writes:
+ * patience is bounded. The exit may also have been called from the sink. */
+static void run_at_exit(ccmr__exit_hook *hook)
+{
+    ccmr__log *log = (ccmr__log *)((char *)hook - offsetof(ccmr__log, at_exit));
+    struct timespec end;
+    int ret = 0;
+
+    (void)clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += EXIT_PATIENCE;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    if (pthread_mutex_timedlock(&log->lock, &end) != 0) {
+        return;
+    }
+    while (log->delivered < log->appended && ret == 0 &&
+           log->writer != ccmr__row_thread()) {
+        if (log->writer != 0) {
+            ret = pthread_cond_timedwait(&log->written, &log->lock, &end);
+        } else {
+            deliver(log);
+        }
+    }
+    (void)pthread_mutex_unlock(&log->lock);
+}
+
+/* ---- opening and closing ------------------------------------------------ */
+
+/* Monotonic to local time of day, as of now. */
+static uint64_t local_offset(void)
+{
+    struct timespec real;
+    struct tm parts;
+    int64_t zone = 0;
+
+    (void)clock_gettime(CLOCK_REALTIME, &real);
+    if (localtime_r(&real.tv_sec, &parts) != NULL) {
+        zone = parts.tm_gmtoff;
+    }
+    return (uint64_t)(real.tv_sec + zone) * 1000000000u +
+           (uint64_t)real.tv_nsec - ccmr__log_now();
+}
+
+static void log_free(ccmr__log *log)
+{
+    free(log->spare);
+    free(log->fill);
+    free(log->path);
+    free(log);
+}
+
+static ccmr__log *log_make(const ccmr_logging_options *options)
+{
+    ccmr__log *log = calloc(1, sizeof(*log));
+
+    if (log == NULL) {
+        return NULL;
+    }
+    log->fd = -1;
+    log->sink = options->sink;
+    log->context = options->context;
+    log->columns = options->columns;
+    log->flush = options->flush != 0;
+    log->local = local_offset();
+    log->second = UINT64_MAX;
+    log->at_exit.run = run_at_exit;
+    log->fill = malloc(BUFFER_SIZE);
+    log->spare = malloc(BUFFER_SIZE);
+    if (log->sink == NULL) {
+        log->path = strdup(options->file);
+    }
+    if (log->fill == NULL || log->spare == NULL ||
+        (log->sink == NULL && log->path == NULL)) {
+        log_free(log);
+        return NULL;
+    }
+    return log;
+}
+
+/* The first line. With `flush` it is written now, and must succeed. */
+static ccmr_status put_header(ccmr__log *log)
+{
+    log->used = ccmr__row_header(log->fill, BUFFER_SIZE, log->columns);
+    log->appended = log->used;
+    log->file_end = log->used;
+    return log->flush ? ccmr__log_flush(log) : CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__log_open(const ccmr_logging_options *options, ccmr__log **log)
+{
+    ccmr_status status = CCMR_ERROR_OUT_OF_HOST_MEMORY;
+    ccmr__log *made = log_make(options);
+
+    if (made == NULL) {
+        goto err_memory;
+    }
+    if (pthread_mutex_init(&made->lock, NULL) != 0) {
+        goto err_free;
+    }
+    if (pthread_cond_init(&made->written, NULL) != 0) {
+        goto err_lock;
+    }
+    if (made->sink == NULL) {
+        status = ccmr__file_open(made->path, &made->fd, &made->regular);
+        if (status != CCMR_SUCCESS) {
+            goto err_written;
+        }
+    }
+    status = put_header(made);
+    if (status != CCMR_SUCCESS) {
+        goto err_close;
+    }
+    ccmr__exit_hook_add(&made->at_exit);
+    *log = made;
+    return CCMR_SUCCESS;
+
+err_close:
+    ccmr__file_close(made->fd);
+err_written:
+    (void)pthread_cond_destroy(&made->written);
+err_lock:
+    (void)pthread_mutex_destroy(&made->lock);
+err_free:
+    log_free(made);
+err_memory:
+    if (status == CCMR_ERROR_OUT_OF_HOST_MEMORY) {
+        status = ccmr__fail(status, "no memory for a log");
+    }
+    return status;
+}
+
+void ccmr__log_close(ccmr__log *log)
+{
+    ccmr__exit_hook_remove(&log->at_exit);
+    (void)pthread_mutex_lock(&log->lock);
+    deliver_upto(log, log->appended);
+    (void)pthread_mutex_unlock(&log->lock);
+    ccmr__file_close(log->fd);
+    (void)pthread_cond_destroy(&log->written);
+    (void)pthread_mutex_destroy(&log->lock);
+    log_free(log);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A log: rows in order, on their way to a file or a sink.
+ *
+ *     append -> |row|row|row|      | fill      under `lock`
+ *                                              |
+ *                                         swapped when full, by whoever
+ *                                         is the writer then
+ *                                              v
+ *               |row|row|row|row|row| spare -> file or sink, no lock held
+ *
+ * One lock, held to append a row and to swap the buffers. `writer` is the
+ * thread that writes `spare` (0: nobody): there is one at a time, so that
+ * batches keep their order; others append meanwhile, and wait only when `fill`
+ * is full too or, with `flush`, for their own row.
+ *
+ * A sink that uses the logging resource comes back here as the writer: its
+ * rows are appended for a later batch; where there is no room they are lost
+ * and counted. It never waits and never calls itself.
+ *
+ * Times are CLOCK_MONOTONIC, moved once, at the opening, to the local time of
+ * day: they never go backwards, whatever happens to the system's clock or to
+ * summer time, but for midnight.
+ *
+ * A process that is killed leaves whole rows. With `flush` each row goes with
+ * the same write(2) as a whole; the kernel can cut a write that is killed at
+ * the boundary of a page. So no row lies across a multiple of ROW_PAGE in the
+ * file: the last before one is stretched to end there, by zeros in front of
+ * its thread.
+ */
+#ifndef CCMR_RESOURCES_LOGGING_LOG_H
+#define CCMR_RESOURCES_LOGGING_LOG_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "lib/process.h"
+#include "resources/logging/row.h"
+
+typedef struct ccmr__log {
+    /* Fixed at the opening. */
+    int fd; /* -1 with a sink */
+    int regular;
+    ccmr_log_sink sink;
+    void *context;
+    char *path; /* NULL with a sink */
+    unsigned columns;
+    int flush;
+    uint64_t local; /* nanoseconds from monotonic to local time */
+    ccmr__exit_hook at_exit;
+
+    pthread_mutex_t lock;
+    pthread_cond_t written; /* `writer` has become 0 */
+
+    /* Under `lock`: */
+    char *fill;
+    char *spare; /* the writer's while there is one */
+    size_t used; /* bytes of `fill` */
+    int writer;
+    uint64_t appended;  /* bytes, since the opening */
+    uint64_t delivered; /* of these, written or lost */
+    uint64_t file_end;  /* where the next row will be in the file */
+    uint64_t lost;      /* rows, since the last flush */
+    int lost_errno;     /* why the first; 0: the sink refused it */
+    uint64_t last;      /* local time of the last row */
+    uint64_t second;    /* what `clock` says */
+    char clock[9];
+
+    uint64_t file_size; /* whole rows in the file; the writer's */
+} ccmr__log;
+
+/** Open a log. Options have been checked. */
+ccmr_status ccmr__log_open(const ccmr_logging_options *options,
+                           ccmr__log **log);
+
+/** Write what is left and close. Nobody else uses the log any more. */
+void ccmr__log_close(ccmr__log *log);
+
+/** Append a row; puts the time into it. Never fails. */
+void ccmr__log_append(ccmr__log *log, ccmr__row_text *row);
+
+/** Write what has been appended before; tells, once, what was lost. */
+ccmr_status ccmr__log_flush(ccmr__log *log);
+
+/** Nanoseconds of CLOCK_MONOTONIC. */
+static inline uint64_t ccmr__log_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+#endif /* CCMR_RESOURCES_LOGGING_LOG_H */
