@@ -27,8 +27,9 @@ static ccmr_status refuse(const ccmr_kind *kind, const ccmr_option *option,
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "kind '%s': %s",
                           kind->name, what);
     }
-    return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "kind '%s': option '%s': %s",
-                      kind->name, option->name, what);
+    return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                      "kind '%s': option '%s': %s", kind->name, option->name,
+                      what);
 }
 
 static ccmr_status refuse_name(const char *whose, const char *name)
@@ -97,7 +98,8 @@ static ccmr_status check_choices(const ccmr_kind *kind,
     return CCMR_SUCCESS;
 }
 
-static ccmr_status check_names(const ccmr_kind *kind, const ccmr_option *option)
+static ccmr_status check_names(const ccmr_kind *kind,
+                               const ccmr_option *option)
 {
     const char *names = option->names;
 
@@ -191,8 +193,8 @@ ccmr_status ccmr__kind_check(const ccmr_kind *kind)
     if (kind == NULL) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "kind is NULL");
     }
-    status =
-        ccmr__struct_read(&copy, sizeof(copy), kind, sizeof(copy), "ccmr_kind");
+    status = ccmr__struct_read(&copy, sizeof(copy), kind, sizeof(copy),
+                               "ccmr_kind");
     if (status != CCMR_SUCCESS) {
         return status;
     }

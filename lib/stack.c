@@ -11,8 +11,9 @@
 #include "lib/process.h"
 
 /* The node's upstreams, which were made before it. */
-static size_t gather(const ccmr__stack_tree *tree, const ccmr__stack_node *node,
-                     ccmr_resource *over, ccmr_resource **upstreams)
+static size_t gather(const ccmr__stack_tree *tree,
+                     const ccmr__stack_node *node, ccmr_resource *over,
+                     ccmr_resource **upstreams)
 {
     const ccmr__stack_node *upstream;
     size_t count = 0;

@@ -19,7 +19,8 @@
 #define LEFT_MOST 28
 
 static const char introduction[] =
-    "A stack is one or more resources, each over the next; requests pass from\n"
+    "A stack is one or more resources, each over the next; requests pass "
+    "from\n"
     "left to right:\n"
     "\n"
     "    logging file=run.csv | limiting bytes=8GiB | device_pool device=0\n"

@@ -119,7 +119,8 @@ static ccmr_status fail_word(const parser *p, const ccmr_kind *kind,
 {
     if (find_kind(word) != NULL) {
         return ccmr__scan_fail(&p->scan, word.start, kind->name, SYNTAX,
-                               "a '|' is missing before %s", CCMR__SHOWN(word));
+                               "a '|' is missing before %s",
+                               CCMR__SHOWN(word));
     }
     return ccmr__scan_fail(&p->scan, word.start, kind->name, SYNTAX,
                            "%s is no option of %s: options are written "
@@ -347,7 +348,8 @@ static ccmr_status check_enough(const parser *p, const ccmr__stack_node *node,
         return CCMR_SUCCESS;
     }
     if (kind->min_upstreams == 1) {
-        return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name, INVALID,
+        return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name,
+                               INVALID,
                                "%s needs an upstream: a '|' and a resource "
                                "after it",
                                kind->name);
@@ -397,13 +399,15 @@ static ccmr_status finish_chain(parser *p, const ccmr__stack_node *node)
         return check_enough(p, node, node->count);
     }
     if (node->count != 0) {
-        return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name, INVALID,
+        return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name,
+                               INVALID,
                                "%s has its upstreams in braces: none can be "
                                "put under it",
                                kind->name);
     }
     if (kind->max_upstreams == 0) {
-        return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name, INVALID,
+        return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name,
+                               INVALID,
                                "%s takes no upstream: none can be put under "
                                "it",
                                kind->name);
@@ -512,8 +516,8 @@ ccmr_status ccmr__stack_parse(const char *text, int over,
     memset(tree, 0, sizeof(*tree));
     p.tree = tree;
     if (length > CCMR__STACK_LENGTH) {
-        return ccmr__scan_fail(&p.scan, text + CCMR__STACK_LENGTH, NULL, SYNTAX,
-                               "the text is longer than %d characters",
+        return ccmr__scan_fail(&p.scan, text + CCMR__STACK_LENGTH, NULL,
+                               SYNTAX, "the text is longer than %d characters",
                                CCMR__STACK_LENGTH);
     }
     /* Every value comes with its '=', which makes room for its end. */

@@ -38,8 +38,8 @@ static ccmr_status get_option(ccmr_resource *resource, const char *name,
     for (;;) {
         length = 0;
         (*value)[0] = '\0';
-        status =
-            ccmr_resource_option_get(resource, name, *value, capacity, &length);
+        status = ccmr_resource_option_get(resource, name, *value, capacity,
+                                          &length);
         (*value)[capacity - 1] = '\0';
         if (status == CCMR_SUCCESS && length < capacity) {
             return CCMR_SUCCESS;
@@ -120,7 +120,8 @@ static ccmr_status print_option(printer *p, ccmr_resource *resource,
     char *value;
     ccmr_status status;
 
-    status = get_option(resource, option->name, buffer, sizeof(buffer), &value);
+    status =
+        get_option(resource, option->name, buffer, sizeof(buffer), &value);
     if (status != CCMR_SUCCESS || value == NULL) {
         return status;
     }

@@ -81,7 +81,8 @@ static int parse_digits(parse *p, uint64_t *number)
     *number = 0;
     for (; is_digit(*p->at); p->at++) {
         if (__builtin_mul_overflow(*number, 10u, number) ||
-            __builtin_add_overflow(*number, (unsigned)(*p->at - '0'), number)) {
+            __builtin_add_overflow(*number, (unsigned)(*p->at - '0'),
+                                   number)) {
             return 0;
         }
     }

@@ -165,10 +165,10 @@ static char *spell(const ccmr_option *option, const ccmr_option_value *value)
     return copy_of(buffer);
 }
 
-static ccmr_status dummy_create(const ccmr_kind *kind,
-                                const ccmr_option_value *values,
-                                ccmr_resource *const *upstreams, size_t count,
-                                ccmr_resource **resource)
+static ccmr_status make(const ccmr_resource_ops *ops, const ccmr_kind *kind,
+                        const ccmr_option_value *values,
+                        ccmr_resource *const *upstreams, size_t count,
+                        ccmr_resource **resource)
 {
     dummy *d = calloc(1, sizeof(*d));
     ccmr_status status;
@@ -192,11 +192,27 @@ static ccmr_status dummy_create(const ccmr_kind *kind,
     }
     dummy_live++;
     dummy_made++;
-    status = ccmr_resource_create(kind->context, d, resource);
+    status = ccmr_resource_create(ops, d, resource);
     if (status != CCMR_SUCCESS) {
         dummy_destroy(d);
     }
     return status;
+}
+
+static ccmr_status dummy_create(const ccmr_kind *kind,
+                                const ccmr_option_value *values,
+                                ccmr_resource *const *upstreams, size_t count,
+                                ccmr_resource **resource)
+{
+    return make(&dummy_ops, kind, values, upstreams, count, resource);
+}
+
+static ccmr_status mute_create(const ccmr_kind *kind,
+                               const ccmr_option_value *values,
+                               ccmr_resource *const *upstreams, size_t count,
+                               ccmr_resource **resource)
+{
+    return make(&mute_ops, kind, values, upstreams, count, resource);
 }
 
 enum { REFUSE_SAID, REFUSE_UNSAID, REFUSE_NOTHING };
@@ -254,34 +270,56 @@ static const ccmr_option refuse_options[] = {
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
-static ccmr_resource_ops ops_of_dummies;
-static ccmr_resource_ops ops_of_mutes;
-
-#define KIND(title, text, table, least, most, make, ops)                      \
+#define KIND(title, text, table, least, most, how)                            \
     {                                                                         \
         .size = sizeof(ccmr_kind), .name = title, .help = text,               \
         .options = table, .min_upstreams = least, .max_upstreams = most,      \
-        .create = make, .context = &(ops)                                     \
+        .create = how                                                         \
     }
 
-static const ccmr_kind leaf = KIND("leaf", "an end", leaf_options, 0, 0,
-                                   dummy_create, ops_of_dummies);
-static const ccmr_kind over = KIND("over", "one thing over another",
-                                   over_options, 1, 1, dummy_create,
-                                   ops_of_dummies);
-static const ccmr_kind needy = KIND("needy", "wants a file", needy_options, 1,
-                                    1, dummy_create, ops_of_dummies);
-static const ccmr_kind either = KIND("either", "one or two", no_options, 1, 2,
-                                     dummy_create, ops_of_dummies);
-static const ccmr_kind several = KIND("several", "two or three", no_options,
-                                      2, 3, dummy_create, ops_of_dummies);
-static const ccmr_kind refuse = KIND("refuse", "is never made",
-                                     refuse_options, 0, 1, refuse_create,
-                                     ops_of_dummies);
-static const ccmr_kind mute = KIND("mute", "tells nothing", needy_options, 0,
-                                   1, dummy_create, ops_of_mutes);
+static const ccmr_kind leaf =
+    KIND("leaf", "an end", leaf_options, 0, 0, dummy_create);
+static const ccmr_kind over =
+    KIND("over", "one thing over another", over_options, 1, 1, dummy_create);
+static const ccmr_kind needy =
+    KIND("needy", "wants a file", needy_options, 1, 1, dummy_create);
+static const ccmr_kind either =
+    KIND("either", "one or two", no_options, 1, 2, dummy_create);
+static const ccmr_kind several =
+    KIND("several", "two or three", no_options, 2, 3, dummy_create);
+static const ccmr_kind refuse =
+    KIND("refuse", "is never made", refuse_options, 0, 1, refuse_create);
+static const ccmr_kind mute =
+    KIND("mute", "tells nothing", needy_options, 0, 1, mute_create);
 
 const ccmr_kind *const dummy_kinds[] = {
     &leaf, &over, &needy, &either, &several, &refuse, &mute,
 };
 const size_t dummy_kind_count = sizeof(dummy_kinds) / sizeof(dummy_kinds[0]);
+
+const ccmr_option_value *dummy_value(ccmr_resource *resource, size_t i)
+{
+    const dummy *d = ccmr__resource_self(resource);
+
+    return &d->values[i];
+}
+
+void dummy_set_text(ccmr_resource *resource, size_t i, const char *text)
+{
+    dummy *d = ccmr__resource_self(resource);
+
+    free(d->said[i]);
+    d->said[i] = copy_of(text);
+}
+
+int dummy_register(void)
+{
+    size_t i;
+
+    for (i = 0; i < dummy_kind_count; i++) {
+        if (ccmr_kind_register(dummy_kinds[i]) != CCMR_SUCCESS) {
+            return 0;
+        }
+    }
+    return 1;
+}
