@@ -96,8 +96,10 @@ int main(int argc, char **argv)
     check(ccmr_stack_print(stack, text, sizeof(text), NULL), "print");
     printf("stack:   %s\n", text);
 
-    check(ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING, &one), "stream");
-    check(ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING, &two), "stream");
+    check(ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING, &one),
+          "stream");
+    check(ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING, &two),
+          "stream");
     check(ccmr_buffer_create(stack, BYTES, NULL, one, &first), "first");
     check(ccmr_buffer_create(stack, BYTES, NULL, two, &second), "second");
     work(first, one, second, two);

@@ -137,8 +137,8 @@ void run(const char *log)
         // The second knows its own stream.
         check(ccmr_buffer_close(first.get(), two), "close");
     }
-    std::cout << "bytes:   " << int{back.front()} << " ... " << int{back.back()}
-              << '\n';
+    std::cout << "bytes:   " << int{back.front()} << " ... "
+              << int{back.back()} << '\n';
     std::cout << "log:     " << (log != nullptr ? log : "") << '\n';
     check(ccmr_logging_flush(stack.get()), "flush");
 }

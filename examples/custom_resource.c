@@ -34,7 +34,8 @@ typedef struct guarded {
 } guarded;
 
 /* A block and what lies before it, in whole pages. 0 if that overflows. */
-static size_t covered_bytes(const guarded *self, size_t bytes, size_t alignment)
+static size_t covered_bytes(const guarded *self, size_t bytes,
+                            size_t alignment)
 {
     size_t slack = alignment - 1 + self->page - 1;
 

@@ -11,10 +11,10 @@
 #include "lib/context.h"
 
 /** Table entry of the option `device`; see ccmr__value_device(). */
-#define CCMR__OPTION_DEVICE                                                    \
-    {                                                                          \
-        "device", CCMR_OPTION_INTEGER, "", NULL,                               \
-            "ordinal of the device; unset: the current context's, else 0"      \
+#define CCMR__OPTION_DEVICE                                                   \
+    {                                                                         \
+        "device", CCMR_OPTION_INTEGER, "", NULL,                              \
+            "ordinal of the device; unset: the current context's, else 0"     \
     }
 
 /** Ordinal that a value of the option `device` stands for. */

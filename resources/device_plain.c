@@ -42,10 +42,10 @@ static ccmr_status fail_full(const device_plain *self, size_t bytes,
                          "device %d cannot give %zu bytes, it has %zu in all",
                          device->ordinal, bytes, device->total_bytes);
     } else {
-        (void)ccmr__fail(CCMR_ERROR_OUT_OF_DEVICE_MEMORY,
-                         "device %d cannot give %zu bytes, %zu of %zu are free",
-                         device->ordinal, bytes, free_bytes,
-                         device->total_bytes);
+        (void)ccmr__fail(
+            CCMR_ERROR_OUT_OF_DEVICE_MEMORY,
+            "device %d cannot give %zu bytes, %zu of %zu are free",
+            device->ordinal, bytes, free_bytes, device->total_bytes);
     }
     detail = ccmr__error();
     detail->device = device->ordinal;

@@ -33,8 +33,8 @@ static ccmr_status host_allocate(void *self, size_t bytes, size_t alignment,
     }
     if (block == NULL) {
         (void)ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
-                         "the C library has no %zu bytes aligned to %zu", bytes,
-                         alignment);
+                         "the C library has no %zu bytes aligned to %zu",
+                         bytes, alignment);
         return CCMR_ERROR_OUT_OF_HOST_MEMORY;
     }
     *ptr = block;

@@ -28,7 +28,7 @@
 #define DRIVER_ALIGNMENT ((size_t)256)
 #define PAGE_ALIGNMENT ((size_t)4096)
 
-#define ALL_FLAGS                                                              \
+#define ALL_FLAGS                                                             \
     (CCMR_PINNED_PORTABLE | CCMR_PINNED_MAPPED | CCMR_PINNED_WRITE_COMBINED)
 
 _Static_assert(CCMR_PINNED_PORTABLE == CU_MEMHOSTALLOC_PORTABLE &&
@@ -180,7 +180,8 @@ enum { OPTION_DEVICE, OPTION_FLAGS, OPTION_ACCESS };
 
 static const ccmr_option legacy_pinned_options[] = {
     [OPTION_DEVICE] = CCMR__OPTION_DEVICE,
-    [OPTION_FLAGS] = {"flags", CCMR_OPTION_FLAGS, "portable+mapped", FLAG_NAMES,
+    [OPTION_FLAGS] = {"flags", CCMR_OPTION_FLAGS, "portable+mapped",
+                      FLAG_NAMES,
                       "portable: pinned for every context; mapped: has a "
                       "device address; write_combined: slow to read"},
     [OPTION_ACCESS] = {"access", CCMR_OPTION_CHOICE, "host", "host|stream",
@@ -237,8 +238,8 @@ static ccmr_status read_options(const ccmr_legacy_pinned_options *from,
     *options = (ccmr_legacy_pinned_options)CCMR_LEGACY_PINNED_OPTIONS_INIT;
     if (from != NULL) {
         status =
-            ccmr__struct_read(options, sizeof(*options), from, sizeof(*options),
-                              "ccmr_legacy_pinned_options");
+            ccmr__struct_read(options, sizeof(*options), from,
+                              sizeof(*options), "ccmr_legacy_pinned_options");
     }
     if (status != CCMR_SUCCESS) {
         return status;
@@ -271,9 +272,9 @@ static size_t host_bytes(void)
     return bytes;
 }
 
-ccmr_status ccmr_legacy_pinned_create(int device,
-                                      const ccmr_legacy_pinned_options *options,
-                                      ccmr_resource **resource)
+ccmr_status ccmr_legacy_pinned_create(
+    int device, const ccmr_legacy_pinned_options *options,
+    ccmr_resource **resource)
 {
     ccmr_legacy_pinned_options known;
     ccmr__device *record;

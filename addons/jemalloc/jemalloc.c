@@ -169,7 +169,8 @@ static inline int find_flags(const jemalloc_arena *arena)
 {
     const thread_caches *caches = own_caches;
 
-    return __builtin_expect(caches != NULL, 1) ? caches->flags[arena->slot] : 0;
+    return __builtin_expect(caches != NULL, 1) ? caches->flags[arena->slot]
+                                               : 0;
 }
 
 /* ---- operations ------------------------------------------------------- */
@@ -179,8 +180,9 @@ static inline int alignment_flag(size_t alignment)
     return __builtin_ctzll(alignment); /* as MALLOCX_LG_ALIGN */
 }
 
-static ccmr_status jemalloc_allocate(void *self, size_t bytes, size_t alignment,
-                                     ccmr_stream stream, void **ptr)
+static ccmr_status jemalloc_allocate(void *self, size_t bytes,
+                                     size_t alignment, ccmr_stream stream,
+                                     void **ptr)
 {
     const jemalloc_arena *arena = self;
     int flags = find_flags(arena);

@@ -23,7 +23,8 @@ static ccmr_status read_figures(CUmemoryPool pool, cuuint64_t figures[FIGURES])
     size_t i;
 
     for (i = 0; i < FIGURES; i++) {
-        res = CCMR__CU(cuMemPoolGetAttribute)(pool, attributes[i], &figures[i]);
+        res =
+            CCMR__CU(cuMemPoolGetAttribute)(pool, attributes[i], &figures[i]);
         if (res != CUDA_SUCCESS) {
             return ccmr__fail_driver((int)res, "cuMemPoolGetAttribute");
         }

@@ -21,8 +21,8 @@
 #define OPPORTUNISTIC_VERSION 11050
 #define MAXIMUM_VERSION 12020
 
-#define ALL_HANDLE_KINDS                                                       \
-    (CCMR_HANDLE_POSIX_FD | CCMR_HANDLE_WIN32 | CCMR_HANDLE_WIN32_KMT |        \
+#define ALL_HANDLE_KINDS                                                      \
+    (CCMR_HANDLE_POSIX_FD | CCMR_HANDLE_WIN32 | CCMR_HANDLE_WIN32_KMT |       \
      CCMR_HANDLE_FABRIC)
 
 /* Covers the reading and raising of a default pool's threshold, no more. */
@@ -280,8 +280,9 @@ static void destroy_pool(const ccmr__device_pool *self)
 {
     ccmr__scope scope;
 
-    if (self->owned && ccmr__scope_enter(&scope, self->device,
-                                         CCMR__SCOPE_RELAXED) == CCMR_SUCCESS) {
+    if (self->owned &&
+        ccmr__scope_enter(&scope, self->device, CCMR__SCOPE_RELAXED) ==
+            CCMR_SUCCESS) {
         (void)CCMR__CU(cuMemPoolDestroy)(self->pool);
         ccmr__scope_leave(&scope);
     }

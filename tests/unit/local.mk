@@ -37,3 +37,5 @@ tests_unit_text_test_SOURCES = tests/unit/text_test.c
 tests_unit_text_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_text_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 endif
+
+include tests/unit/leaf.mk
