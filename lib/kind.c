@@ -18,6 +18,7 @@
 
 #include "lib/error.h"
 #include "lib/kind.h"
+#include "lib/nearest.h"
 #include "lib/process.h"
 
 /* Immutable once it can be reached, but for `next`, which is set once, under
@@ -49,22 +50,46 @@ const ccmr_kind *ccmr__kind_at(size_t i)
     return at != NULL ? at->kind : NULL;
 }
 
-const ccmr_kind *ccmr__kind_find(const char *name)
+static int is_named(const ccmr_kind *kind, const char *name, size_t length)
+{
+    return strlen(kind->name) == length &&
+           memcmp(kind->name, name, length) == 0;
+}
+
+const ccmr_kind *ccmr__kind_find_word(const char *name, size_t length)
 {
     const entry *at;
     size_t i;
 
     for (i = 0; i < ccmr__builtin_kind_count; i++) {
-        if (strcmp(ccmr__builtin_kinds[i]->name, name) == 0) {
+        if (is_named(ccmr__builtin_kinds[i], name, length)) {
             return ccmr__builtin_kinds[i];
         }
     }
     for (at = entry_after(&first); at != NULL; at = entry_after(&at->next)) {
-        if (strcmp(at->kind->name, name) == 0) {
+        if (is_named(at->kind, name, length)) {
             return at->kind;
         }
     }
     return NULL;
+}
+
+const ccmr_kind *ccmr__kind_find(const char *name)
+{
+    return ccmr__kind_find_word(name, strlen(name));
+}
+
+const char *ccmr__kind_nearest(const char *name, size_t length)
+{
+    ccmr__nearest nearest;
+    const ccmr_kind *kind;
+    size_t i;
+
+    ccmr__nearest_start(&nearest, name, length);
+    for (i = 0; (kind = ccmr__kind_at(i)) != NULL; i++) {
+        ccmr__nearest_offer(&nearest, kind->name, strlen(kind->name));
+    }
+    return nearest.best;
 }
 
 size_t ccmr__kind_option_count(const ccmr_kind *kind)

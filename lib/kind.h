@@ -14,6 +14,12 @@
 /** The i-th kind, built-in ones first; NULL past the last. No lock. */
 const ccmr_kind *ccmr__kind_at(size_t i);
 
+/** As ccmr__kind_find(), of a name that does not end with 0. */
+const ccmr_kind *ccmr__kind_find_word(const char *name, size_t length);
+
+/** The name of a kind that was meant, perhaps; NULL if none is near. */
+const char *ccmr__kind_nearest(const char *name, size_t length);
+
 size_t ccmr__kind_option_count(const ccmr_kind *kind);
 
 /** May this kind be added? Names what is wrong with it. */

@@ -18,6 +18,8 @@
 
 #include <cucoremr/stack.h>
 
+struct ccmr__scan;
+
 /*
  * Limits of a text. They bound the parser's recursion (braces) and that of
  * the resources that are made, which call each other downwards (depth).
@@ -70,6 +72,13 @@ typedef struct ccmr__stack_tree {
  */
 ccmr_status ccmr__stack_parse(const char *text, int over,
                               ccmr__stack_tree *tree);
+
+/**
+ * The options after a resource's name, up to the end of the text or any of
+ * | { }. What is not given takes its default.
+ */
+ccmr_status ccmr__stack_parse_options(struct ccmr__scan *scan,
+                                      ccmr__stack_node *node);
 
 /** Free the tree, not the resources. */
 void ccmr__stack_tree_free(ccmr__stack_tree *tree);

@@ -8,7 +8,6 @@
 
 #include "lib/error.h"
 #include "lib/kind.h"
-#include "lib/nearest.h"
 #include "lib/process.h"
 #include "lib/registry.h"
 #include "lib/text.h"
@@ -223,22 +222,16 @@ static void put_kind(page *p, const ccmr_kind *kind)
 
 static ccmr_status fail_unknown(const char *name)
 {
+    const char *meant = ccmr__kind_nearest(name, strlen(name));
     char buffer[64];
-    ccmr__nearest nearest;
     ccmr__text shown;
-    const ccmr_kind *kind;
-    size_t i;
 
-    ccmr__nearest_start(&nearest, name, strlen(name));
-    for (i = 0; (kind = ccmr__kind_at(i)) != NULL; i++) {
-        ccmr__nearest_offer(&nearest, kind->name, strlen(kind->name));
-    }
     ccmr__text_init(&shown, buffer, sizeof(buffer));
     ccmr__text_add_shown(&shown, name, strlen(name));
-    if (nearest.best != NULL) {
+    if (meant != NULL) {
         return ccmr__fail(CCMR_ERROR_UNKNOWN_NAME,
                           "unknown resource %s; did you mean '%s'?", buffer,
-                          nearest.best);
+                          meant);
     }
     return ccmr__fail(CCMR_ERROR_UNKNOWN_NAME, "unknown resource %s", buffer);
 }

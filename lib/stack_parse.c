@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a text to a tree of resources to be made; see lib/stack.h for both.
- * Names, options, values and numbers of upstreams are all checked here, from
- * left to right, before anything is made.
+ * All is checked from left to right before anything is made: here names and
+ * numbers of upstreams, in lib/stack_options.c options.
  */
 #include "lib/stack.h"
 
@@ -12,7 +12,6 @@
 
 #include "lib/error.h"
 #include "lib/kind.h"
-#include "lib/nearest.h"
 #include "lib/stack_scan.h"
 #include "lib/text.h"
 
@@ -35,209 +34,27 @@ static const char *place_of(const parser *p, const ccmr__stack_node *node)
     return p->scan.text + node->at;
 }
 
-static const ccmr_kind *find_kind(ccmr__word word)
-{
-    const ccmr_kind *kind;
-    size_t i;
-
-    for (i = 0; (kind = ccmr__kind_at(i)) != NULL; i++) {
-        if (ccmr__word_is(word, kind->name)) {
-            break;
-        }
-    }
-    return kind;
-}
-
-static ccmr_status fail_expected(const parser *p, const char *what)
-{
-    if (*p->scan.at == '\0') {
-        return ccmr__scan_fail(&p->scan, p->scan.at, NULL, SYNTAX,
-                               "%s is expected, but the text ends", what);
-    }
-    return ccmr__scan_fail(&p->scan, p->scan.at, NULL, SYNTAX,
-                           "%s is expected, not %s", what,
-                           CCMR__SHOWN(ccmr__scan_peek(&p->scan)));
-}
-
 static ccmr_status fail_kind(const parser *p, ccmr__word word)
 {
+    const char *meant = ccmr__kind_nearest(word.start, word.length);
     char names[200];
-    ccmr__nearest nearest;
     ccmr__text known;
     const ccmr_kind *kind;
     size_t i;
 
-    ccmr__nearest_start(&nearest, word.start, word.length);
-    ccmr__text_init(&known, names, sizeof(names));
-    for (i = 0; (kind = ccmr__kind_at(i)) != NULL; i++) {
-        ccmr__nearest_offer(&nearest, kind->name, strlen(kind->name));
-        ccmr__text_add(&known, "%s%s", i != 0 ? ", " : "", kind->name);
-    }
-    if (nearest.best != NULL) {
+    if (meant != NULL) {
         return ccmr__scan_fail(&p->scan, word.start, NULL,
                                CCMR_ERROR_UNKNOWN_NAME,
                                "unknown resource %s; did you mean '%s'?",
-                               CCMR__SHOWN(word), nearest.best);
+                               CCMR__SHOWN(word), meant);
+    }
+    ccmr__text_init(&known, names, sizeof(names));
+    for (i = 0; (kind = ccmr__kind_at(i)) != NULL; i++) {
+        ccmr__text_add(&known, "%s%s", i != 0 ? ", " : "", kind->name);
     }
     return ccmr__scan_fail(&p->scan, word.start, NULL, CCMR_ERROR_UNKNOWN_NAME,
                            "unknown resource %s; known are %s",
                            CCMR__SHOWN(word), names);
-}
-
-static ccmr_status fail_option(const parser *p, const ccmr_kind *kind,
-                               ccmr__word word)
-{
-    char names[150];
-    ccmr__nearest nearest;
-    ccmr__text known;
-    size_t count = ccmr__kind_option_count(kind);
-    size_t i;
-
-    ccmr__nearest_start(&nearest, word.start, word.length);
-    ccmr__text_init(&known, names, sizeof(names));
-    for (i = 0; i < count; i++) {
-        const char *name = kind->options[i].name;
-
-        ccmr__nearest_offer(&nearest, name, strlen(name));
-        ccmr__text_add(&known, "%s%s", i != 0 ? ", " : "", name);
-    }
-    if (nearest.best != NULL) {
-        return ccmr__scan_fail(&p->scan, word.start, kind->name,
-                               CCMR_ERROR_UNKNOWN_NAME,
-                               "unknown option %s of %s; did you mean '%s'?",
-                               CCMR__SHOWN(word), kind->name, nearest.best);
-    }
-    return ccmr__scan_fail(
-        &p->scan, word.start, kind->name, CCMR_ERROR_UNKNOWN_NAME,
-        "unknown option %s of %s; known are %s", CCMR__SHOWN(word), kind->name,
-        count != 0 ? names : "none");
-}
-
-/* A word without '=' after a resource's name. */
-static ccmr_status fail_word(const parser *p, const ccmr_kind *kind,
-                             ccmr__word word)
-{
-    if (find_kind(word) != NULL) {
-        return ccmr__scan_fail(&p->scan, word.start, kind->name, SYNTAX,
-                               "a '|' is missing before %s",
-                               CCMR__SHOWN(word));
-    }
-    return ccmr__scan_fail(&p->scan, word.start, kind->name, SYNTAX,
-                           "%s is no option of %s: options are written "
-                           "name=value, without blanks around '='",
-                           CCMR__SHOWN(word), kind->name);
-}
-
-static ccmr_status set_value(const parser *p, const ccmr_kind *kind,
-                             const ccmr_option *option, const char *text,
-                             const char *at, ccmr_option_value *value)
-{
-    char why[200];
-    ccmr_status status = INVALID;
-
-    if (ccmr__value_parse(option, text, value, why, sizeof(why))) {
-        return CCMR_SUCCESS;
-    }
-    if (option->type == CCMR_OPTION_CHOICE ||
-        option->type == CCMR_OPTION_FLAGS) {
-        status = CCMR_ERROR_UNKNOWN_NAME;
-    }
-    return ccmr__scan_fail(&p->scan, at, kind->name, status,
-                           "option '%s' of %s: %s", option->name, kind->name,
-                           why);
-}
-
-static ccmr_status parse_option(parser *p, ccmr__stack_node *node)
-{
-    const ccmr_kind *kind = node->kind;
-    ccmr__word word = ccmr__scan_word(&p->scan);
-    size_t count = ccmr__kind_option_count(kind);
-    const char *text = NULL;
-    const char *at;
-    ccmr_status status;
-    size_t i;
-
-    if (*p->scan.at != '=') {
-        return fail_word(p, kind, word);
-    }
-    p->scan.at++;
-    for (i = 0; i < count; i++) {
-        if (ccmr__word_is(word, kind->options[i].name)) {
-            break;
-        }
-    }
-    if (i == count) {
-        return fail_option(p, kind, word);
-    }
-    if (node->values[i].given) {
-        return ccmr__scan_fail(&p->scan, word.start, kind->name, INVALID,
-                               "option '%s' of %s is given twice",
-                               kind->options[i].name, kind->name);
-    }
-    at = p->scan.at;
-    if (!ccmr__scan_at_value(&p->scan)) {
-        return ccmr__scan_fail(&p->scan, at - 1, kind->name, SYNTAX,
-                               "option '%s' of %s has no value after '=' (an "
-                               "empty one is \"\")",
-                               kind->options[i].name, kind->name);
-    }
-    status = ccmr__scan_value(&p->scan, &text);
-    if (status != CCMR_SUCCESS) {
-        return status;
-    }
-    return set_value(p, kind, &kind->options[i], text, at, &node->values[i]);
-}
-
-/* Options that the text does not name take their defaults. */
-static ccmr_status set_defaults(const parser *p, ccmr__stack_node *node)
-{
-    const ccmr_kind *kind = node->kind;
-    size_t count = ccmr__kind_option_count(kind);
-    ccmr_status status;
-    size_t i;
-
-    for (i = 0; i < count; i++) {
-        const ccmr_option *option = &kind->options[i];
-        ccmr_option_value *value = &node->values[i];
-
-        if (value->given) {
-            continue;
-        }
-        if (option->default_text == NULL) {
-            return ccmr__scan_fail(&p->scan, place_of(p, node), kind->name,
-                                   INVALID, "%s needs its option '%s'",
-                                   kind->name, option->name);
-        }
-        if (option->default_text[0] == '\0') {
-            continue;
-        }
-        status = set_value(p, kind, option, option->default_text,
-                           place_of(p, node), value);
-        if (status != CCMR_SUCCESS) {
-            return status;
-        }
-        value->given = 0;
-    }
-    return CCMR_SUCCESS;
-}
-
-static ccmr_status parse_options(parser *p, ccmr__stack_node *node)
-{
-    ccmr_status status;
-
-    for (;;) {
-        ccmr__scan_blanks(&p->scan);
-        if (ccmr__scan_at_end(&p->scan)) {
-            return set_defaults(p, node);
-        }
-        if (*p->scan.at == '"' || *p->scan.at == '=') {
-            return fail_expected(p, "an option, '|' or the end");
-        }
-        status = parse_option(p, node);
-        if (status != CCMR_SUCCESS) {
-            return status;
-        }
-    }
 }
 
 static void append_upstream(ccmr__stack_node *parent, ccmr__stack_node *node)
@@ -295,7 +112,7 @@ static ccmr_status parse_resource(parser *p, ccmr__stack_node *parent,
     ccmr_status status;
 
     if (word.length == 0) {
-        return fail_expected(p, "a resource's name");
+        return ccmr__scan_expected(&p->scan, "a resource's name");
     }
     if (*p->scan.at == '=') {
         return ccmr__scan_fail(&p->scan, word.start, NULL, SYNTAX,
@@ -308,7 +125,7 @@ static ccmr_status parse_resource(parser *p, ccmr__stack_node *parent,
                                "other",
                                CCMR__STACK_DEPTH);
     }
-    kind = find_kind(word);
+    kind = ccmr__kind_find_word(word.start, word.length);
     if (kind == NULL) {
         return fail_kind(p, word);
     }
@@ -316,7 +133,7 @@ static ccmr_status parse_resource(parser *p, ccmr__stack_node *parent,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    return parse_options(p, *made);
+    return ccmr__stack_parse_options(&p->scan, *made);
 }
 
 /* Another upstream begins at `at`: may it? */

@@ -146,3 +146,14 @@ ccmr_status ccmr__scan_fail(const ccmr__scan *scan, const char *at,
     }
     return status;
 }
+
+ccmr_status ccmr__scan_expected(const ccmr__scan *scan, const char *what)
+{
+    if (*scan->at == '\0') {
+        return ccmr__scan_fail(scan, scan->at, NULL, CCMR_ERROR_SYNTAX,
+                               "%s is expected, but the text ends", what);
+    }
+    return ccmr__scan_fail(scan, scan->at, NULL, CCMR_ERROR_SYNTAX,
+                           "%s is expected, not %s", what,
+                           CCMR__SHOWN(ccmr__scan_peek(scan)));
+}

@@ -62,4 +62,8 @@ ccmr_status ccmr__scan_fail(const ccmr__scan *scan, const char *at,
                             const char *format, ...)
     __attribute__((format(printf, 5, 6), cold));
 
+/** Something else than what stands here is expected. */
+ccmr_status ccmr__scan_expected(const ccmr__scan *scan, const char *what)
+    __attribute__((cold));
+
 #endif /* CCMR_LIB_STACK_SCAN_H */

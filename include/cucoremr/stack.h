@@ -4,8 +4,16 @@
  *
  *   logging file=run.csv | limiting bytes=8GiB | device_pool device=0
  *
- * Requests flow from left to right. Values with blanks, '|' or braces stand in
- * double quotes. Several upstreams stand in braces: failover { a | b } { c }.
+ * Requests flow from left to right. Several upstreams stand in braces:
+ * failover { a | b } { c }. Blanks and line ends are free between the parts,
+ * but for options, which are name=value. Values with blanks, '|', braces or
+ * quotes, and empty ones, stand in double quotes, where \" is a quote and \\ a
+ * backslash. Byte counts are 4096, 64KiB, 1.5GiB (KiB, MiB, GiB, TiB: powers
+ * of 1024) or 8GB (KB, MB, GB, TB: powers of 1000); 8G is refused since it is
+ * said of both; what a fraction gives is rounded up to a multiple of 256.
+ *
+ * A text has at most 65536 characters and 1024 resources, of which at most 64
+ * are stacked on each other, and 32 braces are open at once.
  */
 #ifndef CUCOREMR_STACK_H
 #define CUCOREMR_STACK_H
@@ -25,7 +33,11 @@ typedef enum ccmr_option_type {
     CCMR_OPTION_FLAGS = 5    /**< some of `names`, joined by '+', or none */
 } ccmr_option_type;
 
-/** One option of a kind of resource. All strings are static. @since 0.1 */
+/**
+ * One option of a kind of resource. All strings are static. Names are made of
+ * a-z, 0-9 and '_', a letter first, at most 31 characters.
+ * @since 0.1
+ */
 typedef struct ccmr_option {
     const char *name;
     ccmr_option_type type;
@@ -42,10 +54,12 @@ typedef struct ccmr_option {
 typedef struct ccmr_option_value {
     int given;        /**< 1 if the text names the option */
     int set;          /**< 0 if neither given nor defaulted ("") */
-    int percent;      /**< BYTES: `number` is hundredths of a percent */
+    int percent;      /**< BYTES: `number` is hundredths of a percent, at most
+                           10000 */
     int64_t integer;  /**< INTEGER, BOOLEAN, CHOICE (index) */
     uint64_t number;  /**< BYTES, FLAGS (bits) */
-    const char *text; /**< as written, without quotes */
+    const char *text; /**< as written, without quotes; lives while `create`
+                           runs; NULL if not set */
 } ccmr_option_value;
 
 /**
@@ -56,14 +70,16 @@ typedef struct ccmr_kind ccmr_kind;
 /** See ccmr_kind. @since 0.1 */
 struct ccmr_kind {
     size_t size;                /**< sizeof(ccmr_kind) */
-    const char *name;           /**< lower case, digits and '_' */
+    const char *name;           /**< as an option's; describe's name as well */
     const char *help;           /**< one line */
-    const ccmr_option *options; /**< ended by an option with a NULL name */
+    const ccmr_option *options; /**< at most 64, then one with a NULL name;
+                                     NULL: none */
     size_t min_upstreams;       /**< 0 for a leaf */
-    size_t max_upstreams;
+    size_t max_upstreams;       /**< at most 64 */
     /**
      * Make one. `values` are in the order of `options`; `upstreams` are
-     * borrowed: retain what is kept. On an error nothing was made.
+     * borrowed: retain what is kept. On an error nothing was made, and
+     * ccmr_error_set() may have said why.
      */
     ccmr_status (*create)(const ccmr_kind *kind,
                           const ccmr_option_value *values,
@@ -81,9 +97,12 @@ CCMR_BEGIN_DECLS
  * @param resource  [out] the leftmost resource, with one reference
  *
  * Errors: CCMR_ERROR_SYNTAX, CCMR_ERROR_UNKNOWN_NAME (a kind, an option, a
- * choice; the message suggests the nearest), CCMR_ERROR_INVALID_ARGUMENT, or
- * what a resource's creation says; `column` of ccmr_last_error() points at
- * the culprit. Nothing was made. Any thread.
+ * choice, a flag; the message suggests the nearest),
+ * CCMR_ERROR_INVALID_ARGUMENT (a value, an option that is missing or given
+ * twice, too few or too many upstreams, NULL), or what a resource's creation
+ * says; `column` of ccmr_last_error(), in bytes from 1, points at the culprit
+ * and `resource` names it. The text is checked whole before anything is made.
+ * Nothing was made. Any thread.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status
@@ -91,8 +110,8 @@ ccmr_stack_create(const char *text, ccmr_resource **resource);
 
 /**
  * Make the stack that a text describes over an existing resource: the last
- * resource of the text is an adaptor, and `upstream` (retained) goes under
- * it. Otherwise as ccmr_stack_create().
+ * resource of the text is an adaptor without braces, and `upstream` (retained)
+ * goes under it. Otherwise as ccmr_stack_create().
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_stack_create_over(
@@ -101,18 +120,22 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_stack_create_over(
 /**
  * Print a live stack as text that ccmr_stack_create() takes: every option
  * that is not at its default. Resources of kinds that are not known are
- * printed by name alone. `*length` (may be NULL) is the length needed without
- * the final 0; text longer than `capacity` - 1 is cut.
+ * printed by name alone, options that a resource does not tell are left out.
+ * `*length` (may be NULL) is the length needed without the final 0; text
+ * longer than `capacity` - 1 is cut. CCMR_ERROR_OUT_OF_RANGE: more than a text
+ * may have, or a resource is its own upstream. Any thread.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status
-ccmr_stack_print(ccmr_resource *resource, char *text, size_t capacity,
-                 size_t *length);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_stack_print(ccmr_resource *resource,
+                                                     char *text,
+                                                     size_t capacity,
+                                                     size_t *length);
 
 /**
  * Help for one kind (its name), or for all (NULL): every option with type,
- * default and meaning. Length and capacity as ccmr_stack_print().
- * CCMR_ERROR_UNKNOWN_NAME: no such kind.
+ * default and meaning, in lines of less than 80 characters. Length and
+ * capacity as ccmr_stack_print(). CCMR_ERROR_UNKNOWN_NAME: no such kind. Needs
+ * no driver. Any thread.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_stack_help(const char *kind,
@@ -121,16 +144,18 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_stack_help(const char *kind,
                                                     size_t *length);
 
 /**
- * Add a kind, which must outlive its use (static, usually).
+ * Add a kind, which must live and stay as it is from then on: static, usually.
  * CCMR_ERROR_ALREADY_EXISTS: the name is taken; CCMR_ERROR_INVALID_ARGUMENT
- * names what is wrong with it. Kinds are never removed. Any thread.
+ * names what is wrong with it; CCMR_ERROR_INVALID_STRUCT: its size. Kinds are
+ * never removed. Any thread.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_kind_register(const ccmr_kind *kind);
 
 /**
  * The i-th known kind, built-in ones first, CCMR_ERROR_OUT_OF_RANGE past the
- * last. @since 0.1
+ * last. A kind keeps its place. Any thread.
+ * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_kind_get(size_t i,
                                                   const ccmr_kind **kind);

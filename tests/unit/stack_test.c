@@ -339,8 +339,7 @@ Test(stack, bad_options)
         {"leaf count=99999999999999999999", INVALID, 12, "too large"},
         {"leaf fast=maybe", INVALID, 11, "neither yes nor no"},
         {"leaf access=hots", UNKNOWN, 13,
-         "option 'access' of leaf: 'hots' is none of host, stream, both; did "
-         "you mean 'host'?"},
+         "option 'access' of leaf: 'hots' is unknown; did you mean 'host'?"},
         {"leaf columns=device+colour", UNKNOWN, 14, "'colour' is none of"},
         {"needy | leaf", INVALID, 1, "needy needs its option 'file'"},
         {"over | needy | leaf", INVALID, 8, "needy needs its option 'file'"},

@@ -360,7 +360,7 @@ Test(value, choices)
     cr_expect_eq(parse(&choice, "both").integer, 2);
     refuse(&choice, "", "'' is none of host, stream, both");
     refuse(&choice, "hos", "did you mean 'host'?");
-    refuse(&choice, "host|stream", "none of host, stream, both");
+    refuse(&choice, "host|stream", "is unknown; did you mean");
     refuse(&choice, "quick", "'quick' is none of host, stream, both");
 }
 
