@@ -19,6 +19,7 @@ static void end(void)
 {
     ccmr_resource_release(plain);
     cr_assert_eq(leaf_census().plain_blocks, 0u);
+    leaf_end();
 }
 
 TestSuite(device_plain, .init = start, .fini = end);

@@ -7,6 +7,8 @@
 
 static ccmr_resource *resource;
 
+TestSuite(device_pool_make, .fini = leaf_end);
+
 static CUmemoryPool default_pool(int device)
 {
     CUmemoryPool pool;

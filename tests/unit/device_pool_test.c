@@ -24,6 +24,7 @@ static void end(void)
     ccmr_resource_release(pool);
     cr_assert_eq(leaf_census().pools, 0u);
     cr_assert_eq(leaf_census().pool_blocks, 0u);
+    leaf_end();
 }
 
 TestSuite(device_pool, .init = start, .fini = end);

@@ -23,6 +23,7 @@ static void end(void)
 {
     ccmr_resource_release(pinned);
     cr_assert_eq(leaf_census().pinned_blocks, 0u);
+    leaf_end();
 }
 
 TestSuite(legacy_pinned, .init = start, .fini = end);
