@@ -19,6 +19,10 @@
 
 #define GREATEST_ALIGNMENT ((size_t)1 << 30)
 
+/* No processor has addresses for more: malloc is not asked, since those of
+ * sanitizers and debuggers take the question for an error. */
+#define GREATEST_BYTES ((size_t)1 << 56)
+
 static ccmr_status host_allocate(void *self, size_t bytes, size_t alignment,
                                  ccmr_stream stream, void **ptr)
 {
@@ -26,7 +30,9 @@ static ccmr_status host_allocate(void *self, size_t bytes, size_t alignment,
 
     (void)self;
     (void)stream;
-    if (alignment <= _Alignof(max_align_t)) {
+    if (bytes > GREATEST_BYTES) {
+        block = NULL;
+    } else if (alignment <= _Alignof(max_align_t)) {
         block = malloc(bytes);
     } else if (posix_memalign(&block, alignment, bytes) != 0) {
         block = NULL;

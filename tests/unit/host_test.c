@@ -9,14 +9,6 @@
 
 #include <cucoremr/cucoremr.h>
 
-/* AddressSanitizer's own malloc would rather end the process than refuse. */
-__attribute__((visibility("default"))) const char *__asan_default_options(
-    void);
-const char *__asan_default_options(void)
-{
-    return "allocator_may_return_null=1";
-}
-
 static ccmr_resource *host;
 
 static void start(void)
