@@ -31,17 +31,16 @@ static ccmr_status host_allocate(void *self, size_t bytes, size_t alignment,
     (void)self;
     (void)stream;
     if (bytes > GREATEST_BYTES) {
-        block = NULL;
+        /* refused below */
     } else if (alignment <= _Alignof(max_align_t)) {
         block = malloc(bytes);
     } else if (posix_memalign(&block, alignment, bytes) != 0) {
         block = NULL;
     }
     if (block == NULL) {
-        (void)ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
-                         "the C library has no %zu bytes aligned to %zu",
-                         bytes, alignment);
-        return CCMR_ERROR_OUT_OF_HOST_MEMORY;
+        return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
+                          "the C library has no %zu bytes aligned to %zu",
+                          bytes, alignment);
     }
     *ptr = block;
     return CCMR_SUCCESS;
