@@ -33,6 +33,25 @@ AC_DEFUN([CCMR_CHECK_LINK_FLAG], [
   AS_VAR_POPDEF([cache])
 ])
 
+# CCMR_UNUSED_RESULT
+# ------------------
+# gcc warns of a result that is ignored even where a cast to void says that it
+# is meant; clang sees the cast, so that its warning is the one to go by.
+AC_DEFUN([CCMR_UNUSED_RESULT], [
+  AC_CACHE_CHECK([whether $CC lets a result be cast to void],
+    [ccmr_cv_void_cast], [
+    ccmr_save_CFLAGS=$CFLAGS
+    CFLAGS="$CFLAGS -Werror -Wunused-result"
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM(
+      [[int f(void) __attribute__((warn_unused_result));]],
+      [[(void)f();]])],
+      [ccmr_cv_void_cast=yes], [ccmr_cv_void_cast=no])
+    CFLAGS=$ccmr_save_CFLAGS
+  ])
+  AS_IF([test "x$ccmr_cv_void_cast" = xno],
+    [CCMR_CHECK_FLAG([WARN_CFLAGS], [-Wno-unused-result])])
+])
+
 # CCMR_WARNINGS
 # -------------
 # Collect the warnings that the project is clean under in WARN_CFLAGS, each one
@@ -65,6 +84,7 @@ AC_DEFUN([CCMR_WARNINGS], [
     -Werror=implicit-function-declaration
     -Werror=incompatible-pointer-types
   ], [CCMR_CHECK_FLAG([WARN_CFLAGS], flag)])
+  CCMR_UNUSED_RESULT
   AS_IF([test "x$enable_werror" = xyes],
     [AS_VAR_APPEND([WARN_CFLAGS], [" -Werror"])])
   AC_SUBST([WARN_CFLAGS])
