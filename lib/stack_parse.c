@@ -289,6 +289,7 @@ static ccmr_status parse_chain(parser *p, ccmr__stack_node *parent,
         if (status != CCMR_SUCCESS) {
             return status;
         }
+        assert(node != NULL);
         status = parse_bar(p, node, &follows);
         if (status != CCMR_SUCCESS) {
             return status;

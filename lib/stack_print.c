@@ -233,7 +233,7 @@ static ccmr_status print_chain(printer *p, ccmr_resource *resource,
 static ccmr_status print_all(ccmr_resource *resource, char *text,
                              size_t capacity, size_t *length)
 {
-    char buffer[1024];
+    char buffer[1024] = "";
     char *memory = NULL;
     size_t room = sizeof(buffer);
     ccmr_status status;

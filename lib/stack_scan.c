@@ -19,7 +19,7 @@
 
 ccmr__shown ccmr__word_shown(ccmr__word word)
 {
-    ccmr__shown shown;
+    ccmr__shown shown = {""};
     ccmr__text text;
 
     ccmr__text_init(&text, shown.text, sizeof(shown.text));
