@@ -374,7 +374,7 @@ Test(value, flags)
     refuse(&flags, "device+", "'' is none of");
     refuse(&flags, "+device", "'' is none of");
     refuse(&flags, "device+none", "'none' is none of");
-    refuse(&flags, "device+alignmen", "did you mean 'alignment'?");
+    refuse(&flags, "device+chose", "did you mean 'chosen'?");
 }
 
 /* Messages are cut, never written past their end. */
