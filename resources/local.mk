@@ -23,4 +23,13 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/logging/row.c \
 	resources/logging/row.h \
 	resources/registry.c \
-	resources/registry.h
+	resources/registry.h \
+	resources/stream_ordered/classes.h \
+	resources/stream_ordered/kind.c \
+	resources/stream_ordered/others.c \
+	resources/stream_ordered/release.c \
+	resources/stream_ordered/serve.c \
+	resources/stream_ordered/store.c \
+	resources/stream_ordered/store.h \
+	resources/stream_ordered/stream_ordered.h \
+	resources/stream_ordered/tables.c
