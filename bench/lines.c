@@ -53,8 +53,7 @@ static int fill(lines *from, char *message, size_t size)
     int error = Z_OK;
     int got;
 
-    memmove(from->buffer, from->buffer + from->start,
-            from->end - from->start);
+    memmove(from->buffer, from->buffer + from->start, from->end - from->start);
     from->end -= from->start;
     from->start = 0;
     errno = 0;

@@ -220,9 +220,9 @@ static int *column_of(log_columns *columns, const char *name)
         const char *name;
         int *column;
     } known[] = {
-        {"Thread", &columns->thread},   {"Time", &columns->time},
-        {"Action", &columns->action},   {"Pointer", &columns->pointer},
-        {"Size", &columns->size},       {"Stream", &columns->stream},
+        {"Thread", &columns->thread}, {"Time", &columns->time},
+        {"Action", &columns->action}, {"Pointer", &columns->pointer},
+        {"Size", &columns->size},     {"Stream", &columns->stream},
     };
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -383,8 +383,8 @@ bool log_row_read(log_row *row, const log_columns *columns, char *line,
     }
     if (!action_of(fields[columns->action], &row->action)) {
         return wrong("Action", fields[columns->action],
-                     "allocate, free, deallocate or allocate failure",
-                     message, size);
+                     "allocate, free, deallocate or allocate failure", message,
+                     size);
     }
     if (!pointer_of(fields[columns->pointer], &row->pointer)) {
         return wrong("Pointer", fields[columns->pointer], "an address",

@@ -108,8 +108,8 @@ static bool stream_add(reader *in, const log_row *row, map *known,
     if (made->stream_count >= MAX_NAMES) {
         return WRONG(in, "more than %u streams", MAX_NAMES);
     }
-    streams = reallocarray(made->streams, made->stream_count + 1,
-                           sizeof(*streams));
+    streams =
+        reallocarray(made->streams, made->stream_count + 1, sizeof(*streams));
     if (streams == NULL) {
         return no_memory(in);
     }
@@ -118,8 +118,9 @@ static bool stream_add(reader *in, const log_row *row, map *known,
     if (!map_set(known, key, *index)) {
         return no_memory(in);
     }
-    streams[made->stream_count++] = (trace_stream){
-        .kind = row->stream_kind, .handle = row->stream, .thread = row->thread};
+    streams[made->stream_count++] = (trace_stream){.kind = row->stream_kind,
+                                                   .handle = row->stream,
+                                                   .thread = row->thread};
     return true;
 }
 
@@ -212,8 +213,7 @@ static bool add_allocation(reader *in, const log_row *row)
     }
     if (place != MAP_NONE && !in->lenient) {
         return WRONG(in,
-                     "allocate at 0x%" PRIx64
-                     ", where row %u has put %" PRIu64
+                     "allocate at 0x%" PRIx64 ", where row %u has put %" PRIu64
                      " bytes that are not freed yet",
                      row->pointer, in->blocks[place].row,
                      in->blocks[place].bytes);
@@ -333,9 +333,9 @@ static bool add_line(reader *in, const log_columns *columns, char *line,
     }
     if (!log_row_read(&row, columns, line, message, sizeof(message))) {
         in->made->unreadable_rows++;
-        return in->lenient || WRONG(in, "%.180s%s", message,
-                                    cut ? " (the file stops within the row)"
-                                        : "");
+        return in->lenient ||
+               WRONG(in, "%.180s%s", message,
+                     cut ? " (the file stops within the row)" : "");
     }
     return add_row(in, &row);
 }
@@ -351,8 +351,8 @@ static bool read_lines(reader *in, lines *from)
     while ((ret = lines_next(from, &line, message, sizeof(message))) > 0) {
         in->row = lines_row(from);
         if (!started && line[strspn(line, " \t")] != '\0') {
-            int first = log_columns_read(&columns, line, message,
-                                         sizeof(message));
+            int first =
+                log_columns_read(&columns, line, message, sizeof(message));
 
             if (first == 0) {
                 return WRONG(in, "%s", message);

@@ -47,9 +47,9 @@ typedef struct trace {
     size_t failure_rows; /* allocations that failed when it was recorded */
     size_t empty_rows;   /* 0 bytes at no address */
     /* What `lenient` let pass. */
-    size_t unknown_frees;  /* skipped */
-    size_t late_frees;     /* rows after their address was given out again */
-    size_t wrong_sizes;    /* freed with the allocation's size */
+    size_t unknown_frees;   /* skipped */
+    size_t late_frees;      /* rows after their address was given out again */
+    size_t wrong_sizes;     /* freed with the allocation's size */
     size_t unreadable_rows; /* skipped */
 } trace;
 

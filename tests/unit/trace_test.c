@@ -147,12 +147,11 @@ Test(trace, decimal_pointers)
 
 Test(trace, failures_and_empty_blocks_make_no_event)
 {
-    trace *made = read_text(HEADER
-                            "1,0,allocate,0x10,100,0\n"
-                            "1,0,allocate failure,(nil),99999999999,0\n"
-                            "1,0,allocate,(nil),0,0\n"
-                            "1,0,free,(nil),0,0\n"
-                            "1,0,free,0x10,100,0\n");
+    trace *made = read_text(HEADER "1,0,allocate,0x10,100,0\n"
+                                   "1,0,allocate failure,(nil),99999999999,0\n"
+                                   "1,0,allocate,(nil),0,0\n"
+                                   "1,0,free,(nil),0,0\n"
+                                   "1,0,free,0x10,100,0\n");
 
     cr_assert_not_null(made, "%s", error.text);
     cr_assert_eq(made->count, 2);

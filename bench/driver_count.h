@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting the driver calls of the library and of the peers.
+ *
+ * The pointers of the driver table are swapped for wrappers that count. To be
+ * started and stopped while nothing runs, and never while something is timed.
+ */
+#ifndef CCMR_BENCH_DRIVER_COUNT_H
+#define CCMR_BENCH_DRIVER_COUNT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Start counting; the driver is ready. */
+void driver_count_start(void);
+
+/** Stop counting. */
+void driver_count_stop(void);
+
+/** How many entry points there are. */
+size_t driver_count_calls(void);
+
+/** The i-th entry point's name. */
+const char *driver_count_name(size_t i);
+
+/** Calls of the i-th entry point since it was first counted. */
+uint64_t driver_count_get(size_t i);
+
+#endif /* CCMR_BENCH_DRIVER_COUNT_H */

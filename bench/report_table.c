@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "bench/units.h"
+
+#define NAME_WIDTH 56
+#define CALLS_SHOWN 5
+
+enum {
+    COLUMN_NAME,
+    COLUMN_NS,
+    COLUMN_SPREAD,
+    COLUMN_ALLOC_P50,
+    COLUMN_ALLOC_P99,
+    COLUMN_ALLOC_MAX,
+    COLUMN_FREE_P50,
+    COLUMN_FREE_P99,
+    COLUMN_FREE_MAX,
+    COLUMN_CALLS,
+    COLUMN_LIVE,
+    COLUMN_RESERVED,
+    COLUMN_GROWN,
+    COLUMN_COUNT
+};
+
+static const char *const heads[COLUMN_COUNT] = {
+    "",    "ns/op", "least-most", "p50",  "p99",      "max",  "p50",
+    "p99", "max",   "calls/1000", "live", "reserved", "grown"};
+
+/* What stands over some columns in a row. */
+static const struct {
+    const char *text;
+    size_t first;
+    size_t last;
+} groups[] = {
+    {"allocate, ns", COLUMN_ALLOC_P50, COLUMN_ALLOC_MAX},
+    {"free, ns", COLUMN_FREE_P50, COLUMN_FREE_MAX},
+    {"driver", COLUMN_CALLS, COLUMN_CALLS},
+    {"memory at its peak", COLUMN_LIVE, COLUMN_GROWN},
+};
+
+#define GROUPS (sizeof(groups) / sizeof(groups[0]))
+
+/* What a short table leaves out. */
+static const bool detail[COLUMN_COUNT] = {
+    [COLUMN_SPREAD] = true,
+    [COLUMN_ALLOC_MAX] = true,
+    [COLUMN_FREE_MAX] = true,
+    [COLUMN_CALLS] = true,
+};
+
+/* A table: which columns, and how wide; 0: not shown. */
+typedef struct layout {
+    size_t widths[COLUMN_COUNT];
+} layout;
+
+typedef struct row {
+    char cells[COLUMN_COUNT][NAME_WIDTH + 1];
+} row;
+
+static void name_put(char cell[NAME_WIDTH + 1], const char *name)
+{
+    if (strlen(name) <= NAME_WIDTH) {
+        (void)strcpy(cell, name);
+    } else {
+        (void)snprintf(cell, NAME_WIDTH + 1, "%.*s...", NAME_WIDTH - 3, name);
+    }
+}
+
+static void summary_put(row *to, size_t first, const summary *of)
+{
+    if (of->count > 0) {
+        (void)units_ns(of->p50, to->cells[first]);
+        (void)units_ns(of->p99, to->cells[first + 1]);
+        (void)units_ns(of->max, to->cells[first + 2]);
+    }
+}
+
+static void row_fill(row *to, const result *of)
+{
+    char least[UNITS_TEXT];
+    char most[UNITS_TEXT];
+
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        (void)strcpy(to->cells[i], "-");
+    }
+    name_put(to->cells[COLUMN_NAME], of->name);
+    if (of->repetitions > 0) {
+        (void)units_ns(of->ns_median, to->cells[COLUMN_NS]);
+        summary_put(to, COLUMN_ALLOC_P50, &of->allocation);
+        summary_put(to, COLUMN_FREE_P50, &of->free);
+    }
+    if (of->repetitions > 1) {
+        (void)snprintf(to->cells[COLUMN_SPREAD], NAME_WIDTH, "%.20s-%.20s",
+                       units_ns(of->ns_least, least),
+                       units_ns(of->ns_most, most));
+    }
+    if (of->failures > 0) {
+        (void)strcpy(to->cells[COLUMN_NS], "FAILED");
+    }
+    if (of->counted) {
+        (void)snprintf(to->cells[COLUMN_CALLS], NAME_WIDTH, "%.0f",
+                       of->calls_per_1000);
+    }
+    (void)units_bytes(of->peak_live, to->cells[COLUMN_LIVE]);
+    if (of->peak_reserved != FIGURE_UNKNOWN) {
+        (void)units_bytes(of->peak_reserved, to->cells[COLUMN_RESERVED]);
+    }
+    /* Of a single block it says how large the driver's pieces are. */
+    if (result_grown(of) > 0 && (of->what->live > 1 || of->what->whole)) {
+        (void)snprintf(to->cells[COLUMN_GROWN], NAME_WIDTH, "%.3f",
+                       result_grown(of));
+    }
+}
+
+static void title_put(FILE *to, const result *of)
+{
+    char count[UNITS_TEXT];
+    char bytes[UNITS_TEXT];
+
+    (void)fprintf(to, "%s: %s", of->what->scenario, of->what->label);
+    if (of->what->trace != NULL) {
+        (void)fprintf(to, ", %s events, peak %s live",
+                      units_count(of->what->trace->count, count),
+                      units_bytes(of->what->trace->peak_live_bytes, bytes));
+    }
+    if (of->what->ops_per_operation == 2) {
+        (void)fputs(" (an operation is an allocation and a free)", to);
+    }
+    if (of->what->trace != NULL) {
+        (void)fprintf(to, ", %zu stream%s", of->streams,
+                      of->streams == 1 ? "" : "s");
+        if (of->threads > 1) {
+            (void)fprintf(to, ", %zu threads", of->threads);
+        }
+    }
+    (void)fprintf(to, "%s\n", of->registered ? ", registered streams" : "");
+}
+
+/* Blanks before a column: more where a group begins. */
+static int gap_of(size_t column)
+{
+    for (size_t i = 0; i < GROUPS; i++) {
+        if (groups[i].first == column) {
+            return 3;
+        }
+    }
+    return 2;
+}
+
+static void line_put(FILE *to, const char *const cells[COLUMN_COUNT],
+                     const layout *in)
+{
+    (void)fprintf(to, "  %-*s", (int)in->widths[0], cells[0]);
+    for (size_t i = 1; i < COLUMN_COUNT; i++) {
+        if (in->widths[i] > 0) {
+            (void)fprintf(to, "%*s%*s", gap_of(i), "", (int)in->widths[i],
+                          cells[i]);
+        }
+    }
+    (void)fputc('\n', to);
+}
+
+/* Names of groups end where their columns do. */
+static void groups_put(FILE *to, const layout *in)
+{
+    int blanks = 2 + (int)in->widths[0];
+    size_t group = 0;
+
+    for (size_t i = 1; i < COLUMN_COUNT && group < GROUPS; i++) {
+        if (in->widths[i] > 0) {
+            blanks += gap_of(i) + (int)in->widths[i];
+        }
+        if (i == groups[group].last) {
+            if (in->widths[groups[group].first] > 0) {
+                (void)fprintf(to, "%*s", blanks, groups[group].text);
+                blanks = 0;
+            }
+            group++;
+        }
+    }
+    (void)fputc('\n', to);
+}
+
+/* Columns as wide as what is in them and over them. */
+static void layout_make(layout *made, const result *results, size_t count,
+                        bool brief)
+{
+    row one;
+
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        made->widths[i] = brief && detail[i] ? 0 : strlen(heads[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        row_fill(&one, &results[i]);
+        for (size_t j = 0; j < COLUMN_COUNT; j++) {
+            size_t length = strlen(one.cells[j]);
+
+            if ((made->widths[j] > 0 || j == 0) && length > made->widths[j]) {
+                made->widths[j] = length;
+            }
+        }
+    }
+}
+
+static void rows_put(FILE *to, const result *results, size_t count, bool brief)
+{
+    const char *cells[COLUMN_COUNT];
+    layout in;
+    row one;
+
+    layout_make(&in, results, count, brief);
+    groups_put(to, &in);
+    line_put(to, heads, &in);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        cells[i] = one.cells[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        row_fill(&one, &results[i]);
+        line_put(to, cells, &in);
+    }
+}
+
+/* Driver calls by name. */
+static void calls_put(FILE *to, const result *of)
+{
+    for (size_t i = 0; i < of->call_count && i < CALLS_SHOWN; i++) {
+        (void)fprintf(to, "%s%s %.0f", i == 0 ? "" : ", ", of->calls[i].name,
+                      of->calls[i].per_1000);
+    }
+    if (of->call_count > CALLS_SHOWN) {
+        (void)fprintf(to, ", %zu others", of->call_count - CALLS_SHOWN);
+    }
+    (void)fputc('\n', to);
+}
+
+/* What does not fit into columns. */
+static void notes_put(FILE *to, const result *of, bool with_calls)
+{
+    char bytes[UNITS_TEXT];
+    char name[NAME_WIDTH + 1];
+
+    name_put(name, of->name);
+    if (strlen(of->name) > NAME_WIDTH) {
+        (void)fprintf(to, "  %s is %s\n", name, of->name);
+    }
+    if (of->failures > 0) {
+        (void)fprintf(to, "  FAILED %s: %s\n", name, of->failure);
+        if (of->failures > 1) {
+            (void)fprintf(to, "         and %zu more failures\n",
+                          of->failures - 1);
+        }
+    } else if (of->checked_bytes > 0) {
+        (void)fprintf(to, "  %s: %s compared, all as written\n", name,
+                      units_bytes(of->checked_bytes, bytes));
+    }
+    if (with_calls && of->counted && of->call_count > 0) {
+        (void)fprintf(to, "  %s calls, in 1000 operations: ", name);
+        calls_put(to, of);
+    }
+}
+
+/* What a trace held beside its events. */
+static void trace_put(FILE *to, const trace *of)
+{
+    const struct {
+        size_t count;
+        const char *what;
+    } notes[] = {
+        {of->failure_rows, "allocations that failed when it was recorded"},
+        {of->empty_rows, "rows of 0 bytes"},
+        {of->unknown_frees, "frees of what it does not allocate"},
+        {of->late_frees, "frees logged after their address was given out"},
+        {of->wrong_sizes, "frees with another size than allocated"},
+        {of->unreadable_rows, "rows that cannot be read"},
+    };
+
+    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
+        if (notes[i].count > 0) {
+            (void)fprintf(to, "  the log has %zu %s\n", notes[i].count,
+                          notes[i].what);
+        }
+    }
+}
+
+/* Results from `first` that belong into one table. */
+static size_t together(const report *what, size_t first)
+{
+    const result *of = &what->results[first];
+    size_t count = 0;
+
+    while (first + count < what->count && of[count].what == of->what &&
+           of[count].registered == of->registered) {
+        count++;
+    }
+    return count;
+}
+
+void report_table(FILE *to, const report *what)
+{
+    size_t count;
+
+    for (size_t i = 0; i < what->count; i += count) {
+        count = together(what, i);
+        title_put(to, &what->results[i]);
+        rows_put(to, &what->results[i], count, what->brief);
+        for (size_t j = i; j < i + count; j++) {
+            notes_put(to, &what->results[j],
+                      !what->brief &&
+                          (i == 0 || what->results[j].what->whole));
+        }
+        if (what->results[i].what->trace != NULL) {
+            trace_put(to, what->results[i].what->trace);
+        }
+        (void)fputc('\n', to);
+    }
+}
+
+void report_machine(FILE *to, const machine *where)
+{
+    char bytes[UNITS_TEXT];
+
+    if (where->notice[0] != '\0') {
+        (void)fprintf(to,
+                      "note    %s\n        so the simulated driver is "
+                      "used instead\n",
+                      where->notice);
+    }
+    (void)fprintf(to, "device  %s, %s\n", where->device_name,
+                  units_bytes(where->device_bytes, bytes));
+    (void)fprintf(to, "driver  %s, CUDA %d.%d\n", where->driver_path,
+                  where->driver_version / 1000,
+                  where->driver_version % 1000 / 10);
+    (void)fprintf(to, "host    %s, %ld processors, %s\n", where->cpu,
+                  where->cpus, where->system);
+    if (where->simulated) {
+        (void)fputs("SIMULATED DRIVER: times say nothing about a GPU. Memory "
+                    "and driver calls are as on one.\n",
+                    to);
+    }
+    (void)fputc('\n', to);
+}

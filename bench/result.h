@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was found about one contender carrying out one plan.
+ */
+#ifndef CCMR_BENCH_RESULT_H
+#define CCMR_BENCH_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/run.h"
+#include "bench/samples.h"
+
+/* Calls of one entry point of the driver. */
+typedef struct call_rate {
+    const char *name;
+    double per_1000; /* operations */
+} call_rate;
+
+/* Owned by whoever asked for it; what it points to lives as long as the plan
+ * and the contender. */
+typedef struct result {
+    const plan *what;
+    const char *name;  /* of the contender */
+    const char *trace; /* name; NULL */
+    bool registered;
+    size_t threads;
+    size_t streams;
+    size_t operations;    /* of one pass, all threads */
+    unsigned repetitions; /* that were timed; 0: no times */
+    size_t failures;
+    char failure[512]; /* the first, in one sentence */
+    /* Whole passes: nanoseconds per operation in each thread. */
+    double ns_median;
+    double ns_least;
+    double ns_most;
+    /* Single operations, allocations, frees. */
+    summary operation;
+    summary allocation;
+    summary free;
+    call_rate *calls; /* those that were made, most frequent first */
+    size_t call_count;
+    bool counted;
+    double calls_per_1000; /* all of them */
+    uint64_t peak_live;
+    uint64_t peak_reserved; /* FIGURE_UNKNOWN */
+    uint64_t checked_bytes; /* contents: compared */
+    timeline line;
+} result;
+
+/** Reserved over live, 0 if it is not known. */
+double result_grown(const result *of);
+
+/** Describe the first failure. */
+void result_fail(result *in, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+void result_free(result *gone);
+
+#endif /* CCMR_BENCH_RESULT_H */
