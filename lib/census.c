@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 int ccmr__census_fences = 1;
+atomic_int ccmr__census_word;
 
 #if defined(__SANITIZE_THREAD__)
 #define THREAD_SANITIZER 1
@@ -31,16 +32,18 @@ void ccmr__census_start(void)
 
 void ccmr__census_barrier(void)
 {
-    atomic_thread_fence(memory_order_seq_cst);
+    atomic_fetch_add_explicit(&ccmr__census_word, 1, memory_order_seq_cst);
     if (!ccmr__census_fences) {
         /* Cannot fail once registered. */
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     }
 }
 
+/* acquire: a sum taken while others work must not count a block's free, read
+ * earlier, without its allocation, read later. */
 static int64_t read_count(atomic_int_fast64_t *count)
 {
-    return (int64_t)atomic_load_explicit(count, memory_order_relaxed);
+    return (int64_t)atomic_load_explicit(count, memory_order_acquire);
 }
 
 void ccmr__census_read(ccmr__census *census, ccmr__census_sum *sum)
@@ -51,13 +54,10 @@ void ccmr__census_read(ccmr__census *census, ccmr__census_sum *sum)
     for (i = 0; i < CCMR__SLOTS; i++) {
         ccmr__shard *shard = &census->shards[i];
 
-        /* Frees before allocations: a sum taken while others work never
-         * counts a block's free without its allocation. */
         sum->deallocations += read_count(&shard->deallocations);
         sum->holders += read_count(&shard->holders);
         sum->failures += read_count(&shard->failures);
     }
-    atomic_thread_fence(memory_order_acquire);
     for (i = 0; i < CCMR__SLOTS; i++) {
         ccmr__shard *shard = &census->shards[i];
 

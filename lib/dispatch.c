@@ -40,10 +40,10 @@ refuse_size(const ccmr_resource *resource, size_t bytes)
 static ccmr_status __attribute__((cold, noinline))
 refuse_stream(const char *what, ccmr_stream stream)
 {
-    return ccmr__fail(
-        CCMR_ERROR_INVALID_STREAM, "%s: %s is not a stream to use here", what,
-        stream == CCMR_STREAM_UNSET ? "CCMR_STREAM_UNSET"
-                                    : "CCMR_STREAM_READY");
+    return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
+                      "%s: %s is not a stream to use here", what,
+                      stream == CCMR_STREAM_UNSET ? "CCMR_STREAM_UNSET"
+                                                  : "CCMR_STREAM_READY");
 }
 
 static ccmr_status __attribute__((cold, noinline))
@@ -53,13 +53,16 @@ refuse_null(const char *what)
 }
 
 /* An operation of the resource failed: see that the detail says who, even
- * where an implementer describes nothing. */
+ * where an implementer describes nothing: then no detail was written since
+ * there were `before`. */
 static ccmr_status __attribute__((cold, noinline))
-describe_failure(ccmr_resource *resource, ccmr_status status, size_t bytes)
+describe_failure(const ccmr_resource *resource, ccmr_status status,
+                 size_t bytes, unsigned before)
 {
-    ccmr_error_detail *detail = ccmr__error();
+    ccmr__thread *self = ccmr__thread_self();
+    ccmr_error_detail *detail = &self->detail;
 
-    if (detail->status != status) {
+    if (self->failures == before || detail->status != status) {
         (void)ccmr__fail(status, "%s: %s", resource->name,
                          ccmr_status_text(status));
     }
@@ -71,12 +74,13 @@ describe_failure(ccmr_resource *resource, ccmr_status status, size_t bytes)
 }
 
 static ccmr_status __attribute__((cold, noinline))
-count_failure(ccmr_resource *resource, ccmr_status status, size_t bytes)
+count_failure(ccmr_resource *resource, ccmr_status status, size_t bytes,
+              unsigned before)
 {
     unsigned slot = ccmr__thread_self()->slot;
 
     ccmr__shard_add(slot, &resource->census.shards[slot].failures, 1);
-    return describe_failure(resource, status, bytes);
+    return describe_failure(resource, status, bytes, before);
 }
 
 /* An implementer broke the contract: take the block back, if there is one. */
@@ -85,24 +89,25 @@ refuse_block(ccmr_resource *resource, void *block, size_t bytes,
              size_t alignment, ccmr_stream stream)
 {
     if (block == NULL) {
-        (void)ccmr__fail(CCMR_ERROR_USER,
-                         "%s succeeded with a NULL pointer", resource->name);
+        (void)ccmr__fail(CCMR_ERROR_USER, "%s succeeded with a NULL pointer",
+                         resource->name);
     } else {
-        (void)resource->ops.deallocate(resource->self, block, bytes,
-                                       alignment, stream);
+        (void)resource->ops.deallocate(resource->self, block, bytes, alignment,
+                                       stream);
         (void)ccmr__fail(CCMR_ERROR_USER,
                          "%s gave %p, which is not aligned to %zu",
                          resource->name, block, alignment);
     }
-    return count_failure(resource, CCMR_ERROR_USER, bytes);
+    return count_failure(resource, CCMR_ERROR_USER, bytes,
+                         ccmr__thread_self()->failures - 1);
 }
 
 /* 0 is legacy; what is no stream is refused. Returns 0 for those. */
 static inline int usable_stream(ccmr_stream *stream, uintptr_t words)
 {
     *stream = ccmr__stream_default(*stream);
-    return __builtin_expect(
-        (uintptr_t)*stream < (uintptr_t)0 - words ? 1 : 0, 1) != 0;
+    return __builtin_expect((uintptr_t)*stream < (uintptr_t)0 - words ? 1 : 0,
+                            1) != 0;
 }
 
 /* The alignment in use; 0 if it is refused. */
@@ -120,14 +125,15 @@ static inline size_t usable_alignment(const ccmr_resource *resource,
     return alignment;
 }
 
-ccmr_status (ccmr_resource_allocate)(ccmr_resource *resource, size_t bytes,
+ccmr_status(ccmr_resource_allocate)(ccmr_resource *resource, size_t bytes,
                                     size_t alignment, ccmr_stream stream,
                                     void **ptr)
 {
     ccmr_status status = ccmr__process_check();
+    const ccmr__thread *self;
     ccmr__shard *shard;
+    unsigned before;
     size_t usable;
-    unsigned slot;
     void *block;
 
     if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
@@ -157,32 +163,33 @@ ccmr_status (ccmr_resource_allocate)(ccmr_resource *resource, size_t bytes,
         return ccmr__fail(CCMR_ERROR_RELEASED, "%s has been released",
                           resource->name);
     }
-    status = resource->ops.allocate(resource->self, bytes, usable, stream,
-                                    &block);
+    self = ccmr__thread_self();
+    before = self->failures;
+    status =
+        resource->ops.allocate(resource->self, bytes, usable, stream, &block);
     if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
-        return count_failure(resource, status, bytes);
+        return count_failure(resource, status, bytes, before);
     }
-    if (__builtin_expect(block == NULL ||
-                             ((uintptr_t)block & (usable - 1)) != 0,
-                         0)) {
+    if (__builtin_expect(
+            block == NULL || ((uintptr_t)block & (usable - 1)) != 0, 0)) {
         return refuse_block(resource, block, bytes, usable, stream);
     }
-    slot = ccmr__thread_self()->slot;
-    shard = &resource->census.shards[slot];
-    ccmr__shard_add(slot, &shard->allocations, 1);
-    ccmr__shard_add(slot, &shard->bytes, (int64_t)bytes);
+    shard = &resource->census.shards[self->slot];
+    ccmr__shard_add(self->slot, &shard->allocations, 1);
+    ccmr__shard_add(self->slot, &shard->bytes, (int64_t)bytes);
     *ptr = block;
     return CCMR_SUCCESS;
 }
 
-ccmr_status (ccmr_resource_deallocate)(ccmr_resource *resource, void *ptr,
+ccmr_status(ccmr_resource_deallocate)(ccmr_resource *resource, void *ptr,
                                       size_t bytes, size_t alignment,
                                       ccmr_stream stream)
 {
     ccmr_status status = ccmr__process_check();
+    const ccmr__thread *self;
     ccmr__shard *shard;
+    unsigned before;
     size_t usable;
-    unsigned slot;
 
     if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
         return status;
@@ -203,22 +210,22 @@ ccmr_status (ccmr_resource_deallocate)(ccmr_resource *resource, void *ptr,
     if (__builtin_expect(bytes - 1 >= (size_t)PTRDIFF_MAX, 0)) {
         return bytes == 0
                    ? ccmr__fail(CCMR_ERROR_INVALID_SIZE,
-                                "deallocate of %p: 0 bytes, but a block",
-                                ptr)
+                                "deallocate of %p: 0 bytes, but a block", ptr)
                    : refuse_size(resource, bytes);
     }
+    self = ccmr__thread_self();
+    before = self->failures;
     status =
         resource->ops.deallocate(resource->self, ptr, bytes, usable, stream);
     if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
-        return describe_failure(resource, status, bytes);
+        return describe_failure(resource, status, bytes, before);
     }
     /* Until it is counted the block keeps the resource alive. */
-    slot = ccmr__thread_self()->slot;
-    shard = &resource->census.shards[slot];
-    ccmr__census_enter(shard, slot);
-    ccmr__shard_add(slot, &shard->deallocations, 1);
-    ccmr__shard_add(slot, &shard->bytes, -(int64_t)bytes);
-    ccmr__resource_leave(resource, shard, slot);
+    shard = &resource->census.shards[self->slot];
+    ccmr__census_enter(shard, self->slot);
+    ccmr__shard_add(self->slot, &shard->deallocations, 1);
+    ccmr__shard_add(self->slot, &shard->bytes, -(int64_t)bytes);
+    ccmr__resource_leave(resource, shard, self->slot);
     return CCMR_SUCCESS;
 }
 
@@ -228,7 +235,7 @@ static ccmr_status choose_default(const ccmr_block *block,
                                   ccmr_stream requested, ccmr_stream *chosen)
 {
     if (requested == CCMR_STREAM_UNSET) {
-        requested = block->allocation_stream;
+        requested = ccmr__stream_default(block->allocation_stream);
     }
     if (requested == CCMR_STREAM_UNSET) {
         return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
@@ -245,6 +252,7 @@ ccmr_status ccmr_resource_choose_free_stream(ccmr_resource *resource,
                                              ccmr_stream *chosen)
 {
     ccmr_status status = ccmr__process_check();
+    unsigned before;
 
     if (status != CCMR_SUCCESS) {
         return status;
@@ -256,8 +264,8 @@ ccmr_status ccmr_resource_choose_free_stream(ccmr_resource *resource,
     }
     if (block->size < sizeof(*block)) {
         return ccmr__fail(CCMR_ERROR_INVALID_STRUCT,
-                          "ccmr_block: size %zu is less than %zu",
-                          block->size, sizeof(*block));
+                          "ccmr_block: size %zu is less than %zu", block->size,
+                          sizeof(*block));
     }
     requested = ccmr__stream_default(requested);
     while (resource->ops.choose_free_stream == NULL) {
@@ -270,9 +278,10 @@ ccmr_status ccmr_resource_choose_free_stream(ccmr_resource *resource,
         }
         resource = upstream;
     }
-    status = resource->ops.choose_free_stream(resource->self, block,
-                                              requested, chosen);
+    before = ccmr__thread_self()->failures;
+    status = resource->ops.choose_free_stream(resource->self, block, requested,
+                                              chosen);
     return status == CCMR_SUCCESS
                ? status
-               : describe_failure(resource, status, block->bytes);
+               : describe_failure(resource, status, block->bytes, before);
 }

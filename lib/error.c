@@ -24,8 +24,10 @@ ccmr_error_detail *ccmr__error(void)
 
 static ccmr_error_detail *detail_start(ccmr_status status)
 {
-    ccmr_error_detail *detail = ccmr__error();
+    ccmr__thread *self = ccmr__thread_self();
+    ccmr_error_detail *detail = &self->detail;
 
+    self->failures++;
     memset(detail, 0, sizeof(*detail));
     detail->size = sizeof(*detail);
     detail->status = status;
@@ -140,7 +142,6 @@ void ccmr__error_name_resource(const char *name)
     ccmr_error_detail *detail = ccmr__error();
 
     if (detail->resource[0] == '\0') {
-        (void)snprintf(detail->resource, sizeof(detail->resource), "%s",
-                       name);
+        (void)snprintf(detail->resource, sizeof(detail->resource), "%s", name);
     }
 }

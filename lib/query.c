@@ -12,6 +12,7 @@
 #include "lib/resource_object.h"
 #include "lib/stream.h"
 #include "lib/struct.h"
+#include "lib/thread.h"
 
 #define FIRST_VERSION(type, last)                                             \
     (offsetof(type, last) + sizeof(((type *)0)->last))
@@ -29,11 +30,26 @@ static ccmr_status check(const ccmr_resource *resource, const void *needed,
     return status;
 }
 
-/* Name the resource in the detail of a failed operation. */
-static ccmr_status pass(const ccmr_resource *resource, ccmr_status status)
+/* How many failures the thread has described so far. */
+static unsigned failures(void)
+{
+    return ccmr__thread_self()->failures;
+}
+
+/* Name the resource in the detail of a failure just described. */
+static ccmr_status named(const ccmr_resource *resource, ccmr_status status)
+{
+    ccmr__error_name_resource(resource->name);
+    return status;
+}
+
+/* The end of an operation. Where it failed and described nothing, so that the
+ * thread has `before` failures still, that is made up for. */
+static ccmr_status pass(const ccmr_resource *resource, unsigned before,
+                        ccmr_status status)
 {
     if (status != CCMR_SUCCESS) {
-        if (ccmr__error()->status != status) {
+        if (failures() == before || ccmr__error()->status != status) {
             (void)ccmr__fail(status, "%s: %s", resource->name,
                              ccmr_status_text(status));
         }
@@ -42,12 +58,11 @@ static ccmr_status pass(const ccmr_resource *resource, ccmr_status status)
     return status;
 }
 
-static ccmr_status unsupported(const ccmr_resource *resource,
-                               const char *what)
+static ccmr_status unsupported(const ccmr_resource *resource, const char *what)
 {
-    return pass(resource, ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
-                                     "%s does not offer %s", resource->name,
-                                     what));
+    return named(resource,
+                 ccmr__fail(CCMR_ERROR_NOT_SUPPORTED, "%s does not offer %s",
+                            resource->name, what));
 }
 
 /* The i-th upstream without an error detail; NULL past the last. */
@@ -56,8 +71,7 @@ static ccmr_resource *upstream_of(const ccmr_resource *resource, size_t i)
     ccmr_resource *upstream = NULL;
 
     if (resource->ops.upstream == NULL ||
-        resource->ops.upstream(resource->self, i, &upstream) !=
-            CCMR_SUCCESS) {
+        resource->ops.upstream(resource->self, i, &upstream) != CCMR_SUCCESS) {
         return NULL;
     }
     return upstream;
@@ -66,21 +80,21 @@ static ccmr_resource *upstream_of(const ccmr_resource *resource, size_t i)
 ccmr_status ccmr_resource_describe(ccmr_resource *resource,
                                    ccmr_properties *properties)
 {
+    unsigned before = failures();
     ccmr_properties own = {.size = sizeof(own), .device = -1};
-    ccmr_status status =
-        check(resource, properties, "describe", "properties");
+    ccmr_status status = check(resource, properties, "describe", "properties");
 
     if (status != CCMR_SUCCESS) {
         return status;
     }
     status = resource->ops.describe(resource->self, &own);
     if (status != CCMR_SUCCESS) {
-        return pass(resource, status);
+        return pass(resource, before, status);
     }
     own.name = resource->name;
-    return ccmr__struct_write(
-        properties, &own, sizeof(own),
-        FIRST_VERSION(ccmr_properties, handle_kinds), "ccmr_properties");
+    return ccmr__struct_write(properties, &own, sizeof(own),
+                              FIRST_VERSION(ccmr_properties, handle_kinds),
+                              "ccmr_properties");
 }
 
 const char *ccmr_resource_name(const ccmr_resource *resource)
@@ -99,9 +113,9 @@ ccmr_status ccmr_resource_upstream(ccmr_resource *resource, size_t i,
     }
     found = upstream_of(resource, i);
     if (found == NULL) {
-        return pass(resource, ccmr__fail(CCMR_ERROR_OUT_OF_RANGE,
-                                         "%s has no upstream %zu",
-                                         resource->name, i));
+        return named(resource,
+                     ccmr__fail(CCMR_ERROR_OUT_OF_RANGE,
+                                "%s has no upstream %zu", resource->name, i));
     }
     *upstream = found;
     return CCMR_SUCCESS;
@@ -111,8 +125,7 @@ ccmr_status ccmr__describe_upstream(ccmr_resource *upstream,
                                     ccmr_properties *properties,
                                     const char *name)
 {
-    ccmr_status status =
-        upstream->ops.describe(upstream->self, properties);
+    ccmr_status status = upstream->ops.describe(upstream->self, properties);
 
     if (status == CCMR_SUCCESS) {
         properties->name = name;
@@ -125,6 +138,7 @@ ccmr_status ccmr__describe_upstream(ccmr_resource *upstream,
 static ccmr_status trim_down(ccmr_resource *resource, size_t keep,
                              ccmr_trim_result *result)
 {
+    unsigned before = failures();
     ccmr_status status = CCMR_SUCCESS;
     ccmr_resource *upstream;
     size_t released = 0;
@@ -132,7 +146,7 @@ static ccmr_status trim_down(ccmr_resource *resource, size_t keep,
 
     *result = (ccmr_trim_result){.size = sizeof(*result)};
     if (resource->ops.trim != NULL) {
-        status = pass(resource,
+        status = pass(resource, before,
                       resource->ops.trim(resource->self, keep, result));
     }
     for (i = 0; (upstream = upstream_of(resource, i)) != NULL; i++) {
@@ -163,8 +177,7 @@ ccmr_status ccmr_resource_trim(ccmr_resource *resource, size_t keep,
     if (status == CCMR_SUCCESS && result != NULL) {
         status = ccmr__struct_write(
             result, &probe, sizeof(probe),
-            FIRST_VERSION(ccmr_trim_result, pinned_bytes),
-            "ccmr_trim_result");
+            FIRST_VERSION(ccmr_trim_result, pinned_bytes), "ccmr_trim_result");
     }
     if (status != CCMR_SUCCESS) {
         return status;
@@ -173,8 +186,7 @@ ccmr_status ccmr_resource_trim(ccmr_resource *resource, size_t keep,
     if (status == CCMR_SUCCESS && result != NULL) {
         status = ccmr__struct_write(
             result, &own, sizeof(own),
-            FIRST_VERSION(ccmr_trim_result, pinned_bytes),
-            "ccmr_trim_result");
+            FIRST_VERSION(ccmr_trim_result, pinned_bytes), "ccmr_trim_result");
     }
     return status;
 }
@@ -204,6 +216,7 @@ static void prefill(ccmr_resource *resource, ccmr_stats *stats)
 
 ccmr_status ccmr_resource_stats(ccmr_resource *resource, ccmr_stats *stats)
 {
+    unsigned before = failures();
     ccmr_status status = check(resource, stats, "stats", "stats");
     ccmr_stats own;
 
@@ -214,7 +227,7 @@ ccmr_status ccmr_resource_stats(ccmr_resource *resource, ccmr_stats *stats)
     if (resource->ops.stats != NULL) {
         status = resource->ops.stats(resource->self, &own);
         if (status != CCMR_SUCCESS) {
-            return pass(resource, status);
+            return pass(resource, before, status);
         }
     }
     return ccmr__struct_write(stats, &own, sizeof(own),
@@ -238,6 +251,7 @@ static ccmr_status check_use(const ccmr_resource *resource, const void *ptr,
 ccmr_status ccmr_resource_note_use(ccmr_resource *resource, void *ptr,
                                    ccmr_stream stream)
 {
+    unsigned before = failures();
     ccmr_status status = check_use(resource, ptr, stream, "note_use");
     ccmr_resource *taker = resource;
 
@@ -250,13 +264,15 @@ ccmr_status ccmr_resource_note_use(ccmr_resource *resource, void *ptr,
     if (taker == NULL) {
         return unsupported(resource, "note_use");
     }
-    return pass(taker, taker->ops.note_use(taker->self, ptr,
-                                           ccmr__stream_default(stream)));
+    return pass(
+        taker, before,
+        taker->ops.note_use(taker->self, ptr, ccmr__stream_default(stream)));
 }
 
 ccmr_status ccmr_resource_hold_until_free(ccmr_resource *resource, void *ptr,
                                           ccmr_stream stream)
 {
+    unsigned before = failures();
     ccmr_status status = check_use(resource, ptr, stream, "hold_until_free");
     ccmr_resource *taker = resource;
 
@@ -269,7 +285,7 @@ ccmr_status ccmr_resource_hold_until_free(ccmr_resource *resource, void *ptr,
     if (taker == NULL) {
         return unsupported(resource, "hold_until_free");
     }
-    return pass(taker,
+    return pass(taker, before,
                 taker->ops.hold_until_free(taker->self, ptr,
                                            ccmr__stream_default(stream)));
 }
@@ -277,15 +293,16 @@ ccmr_status ccmr_resource_hold_until_free(ccmr_resource *resource, void *ptr,
 static ccmr_status unknown_option(const ccmr_resource *resource,
                                   const char *name)
 {
-    return pass(resource, ccmr__fail(CCMR_ERROR_UNKNOWN_NAME,
-                                     "%s has no option '%s'", resource->name,
-                                     name));
+    return named(resource,
+                 ccmr__fail(CCMR_ERROR_UNKNOWN_NAME, "%s has no option '%s'",
+                            resource->name, name));
 }
 
-ccmr_status ccmr_resource_option_get(ccmr_resource *resource,
-                                     const char *name, char *text,
-                                     size_t capacity, size_t *length)
+ccmr_status ccmr_resource_option_get(ccmr_resource *resource, const char *name,
+                                     char *text, size_t capacity,
+                                     size_t *length)
 {
+    unsigned before = failures();
     ccmr_status status = check(resource, name, "option_get", "name");
     size_t needed = 0;
 
@@ -299,18 +316,19 @@ ccmr_status ccmr_resource_option_get(ccmr_resource *resource,
     if (resource->ops.option_get == NULL) {
         return unknown_option(resource, name);
     }
-    status = pass(resource, resource->ops.option_get(
-                                resource->self, name, text, capacity,
-                                &needed));
+    status = pass(resource, before,
+                  resource->ops.option_get(resource->self, name, text,
+                                           capacity, &needed));
     if (status == CCMR_SUCCESS && length != NULL) {
         *length = needed;
     }
     return status;
 }
 
-ccmr_status ccmr_resource_option_set(ccmr_resource *resource,
-                                     const char *name, const char *text)
+ccmr_status ccmr_resource_option_set(ccmr_resource *resource, const char *name,
+                                     const char *text)
 {
+    unsigned before = failures();
     ccmr_status status = check(resource, name, "option_set", "name");
     size_t length;
 
@@ -322,21 +340,22 @@ ccmr_status ccmr_resource_option_set(ccmr_resource *resource,
         return status;
     }
     if (resource->ops.option_set != NULL) {
-        return pass(resource, resource->ops.option_set(resource->self, name,
-                                                       text));
+        return pass(resource, before,
+                    resource->ops.option_set(resource->self, name, text));
     }
     status = ccmr_resource_option_get(resource, name, NULL, 0, &length);
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    return pass(resource, ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
-                                     "option '%s' of %s is fixed at creation",
-                                     name, resource->name));
+    return named(resource, ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
+                                      "option '%s' of %s is fixed at creation",
+                                      name, resource->name));
 }
 
 ccmr_status ccmr_resource_would_fit(ccmr_resource *resource, size_t bytes,
                                     ccmr_stream stream, int *fits)
 {
+    unsigned before = failures();
     ccmr_status status = check(resource, fits, "would_fit", "fits");
 
     if (status == CCMR_SUCCESS &&
@@ -350,17 +369,18 @@ ccmr_status ccmr_resource_would_fit(ccmr_resource *resource, size_t bytes,
     if (resource->ops.would_fit == NULL) {
         return unsupported(resource, "would_fit");
     }
-    return pass(resource, resource->ops.would_fit(
-                              resource->self, bytes,
-                              ccmr__stream_default(stream), fits));
+    return pass(resource, before,
+                resource->ops.would_fit(resource->self, bytes,
+                                        ccmr__stream_default(stream), fits));
 }
 
 ccmr_status ccmr_resource_audit(ccmr_resource *resource)
 {
+    unsigned before = failures();
     ccmr_status status = check(resource, resource, "audit", "resource");
 
     if (status != CCMR_SUCCESS || resource->ops.audit == NULL) {
         return status;
     }
-    return pass(resource, resource->ops.audit(resource->self));
+    return pass(resource, before, resource->ops.audit(resource->self));
 }

@@ -22,6 +22,7 @@ typedef struct ccmr__thread {
     unsigned slot;            /* this thread's own shard, or the shared one */
     uint64_t serial;          /* never reused: identifies the thread */
     int from_reserve;         /* not from malloc */
+    unsigned failures;        /* how often `detail` was written anew */
     ccmr_error_detail detail; /* the last failure */
 } ccmr__thread;
 
