@@ -2,8 +2,47 @@
 /* cuMemAllocAsync and its kin. */
 #include "sim/capture.h"
 #include "sim/context.h"
+#include "sim/plain.h"
 #include "sim/pool.h"
 #include "sim/schedule.h"
+
+/* The stream, and whether memory calls on it are allowed now: outside the
+ * captures they are unsafe calls. */
+static CUresult find_stream(struct sim_thread *self, CUstream handle,
+                            struct sim_stream **stream)
+{
+    CUresult res = sim_stream_resolve(self, handle, stream);
+
+    if (res != CUDA_SUCCESS || sim.captures == 0) {
+        return res;
+    }
+    res = sim_capture_implicit(self, *stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if ((*stream)->capture == NULL) {
+        return sim_capture_check(self);
+    }
+    return (*stream)->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+                                       : CUDA_SUCCESS;
+}
+
+static CUresult choose_pool(const struct sim_stream *stream,
+                            struct sim_pool **pool)
+{
+    const int *attributes = sim.devices[stream->device].attributes;
+
+    if (*pool == NULL) {
+        if (attributes[CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED] == 0) {
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
+        *pool = sim_pool_current(stream->device);
+    }
+    if (stream->capture != NULL) {
+        *pool = sim_pool_for_graphs(stream->device);
+    }
+    return *pool != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
 
 static CUresult allocate(struct sim_thread *self, CUdeviceptr *address,
                          size_t bytes, struct sim_pool *pool, CUstream handle)
@@ -11,34 +50,31 @@ static CUresult allocate(struct sim_thread *self, CUdeviceptr *address,
     struct sim_stream *stream;
     CUresult res;
 
-    if (address == NULL || bytes == 0 || bytes > SIZE_MAX / 2) {
-        return bytes > SIZE_MAX / 2 ? CUDA_ERROR_OUT_OF_MEMORY
-                                    : CUDA_ERROR_INVALID_VALUE;
+    if (address == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    res = sim_stream_resolve(self, handle, &stream);
+    *address = 0;
+    res = find_stream(self, handle, &stream);
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    res = sim_capture_implicit(self, stream);
-    if (res != CUDA_SUCCESS) {
-        return res;
+    if (bytes == 0) {
+        return CUDA_SUCCESS;
     }
-    if (stream->capture != NULL) {
-        sim_capture_invalidate(stream->capture);
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (bytes > SIM_BLOCK_MOST) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (pool == NULL) {
-        if (sim.devices[stream->device]
-                .attributes[CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED]
-            == 0) {
-            return CUDA_ERROR_NOT_SUPPORTED;
-        }
-        pool = sim_pool_current(stream->device);
-        if (pool == NULL) {
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
+    if (stream->context->broken != CUDA_SUCCESS) {
+        return stream->context->broken;
     }
-    return sim_pool_allocate(pool, bytes, stream, address);
+    res = choose_pool(stream, &pool);
+    if (res == CUDA_SUCCESS) {
+        res = sim_pool_allocate(pool, bytes, stream, address);
+    }
+    if (res == CUDA_SUCCESS && stream->capture != NULL) {
+        res = sim_capture_add_block(stream, sim_block_at(*address));
+    }
+    return res;
 }
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize,
@@ -50,14 +86,20 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize,
 
 static CUresult allocate_from(struct sim_thread *self, CUdeviceptr *address,
                               size_t bytes, CUmemoryPool handle,
-                              CUstream stream)
+                              CUstream stream_handle)
 {
     struct sim_pool *pool = sim_pool_find(handle);
+    struct sim_stream *stream;
+    CUresult res;
 
+    if (atomic_load_explicit(&sim_forked, memory_order_relaxed) != 0) {
+        res = sim_stream_resolve(self, stream_handle, &stream);
+        return res != CUDA_SUCCESS ? res : CUDA_ERROR_OUT_OF_MEMORY;
+    }
     if (pool == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return allocate(self, address, bytes, pool, stream);
+    return allocate(self, address, bytes, pool, stream_handle);
 }
 
 CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize,
@@ -68,29 +110,36 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize,
               SIM_OUT(dptr), pool, bytesize);
 }
 
+/* A capture frees what it allocated itself, and that once. */
+static CUresult free_captured(struct sim_extent *block,
+                              struct sim_stream *stream)
+{
+    if (block == NULL || block->graph != stream->capture->graph ||
+        block->graph == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return sim_capture_drop_block(stream, block);
+}
+
 static CUresult free_async(struct sim_thread *self, CUdeviceptr address,
                            CUstream handle)
 {
     struct sim_extent *block;
     struct sim_stream *stream;
-    CUresult res = sim_stream_resolve(self, handle, &stream);
+    CUresult res = find_stream(self, handle, &stream);
 
-    if (res != CUDA_SUCCESS) {
-        return res;
-    }
-    res = sim_capture_implicit(self, stream);
-    if (res != CUDA_SUCCESS) {
+    if (res != CUDA_SUCCESS || address == 0) {
         return res;
     }
     block = sim_block_at(address);
-    if (block == NULL || block->region->pool == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
     if (stream->capture != NULL) {
-        sim_capture_invalidate(stream->capture);
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        return free_captured(block, stream);
     }
-    return sim_pool_free(block, stream);
+    if (block != NULL && block->region->pool != NULL) {
+        return block->region->pool->is_graph ? CUDA_ERROR_INVALID_VALUE
+                                             : sim_pool_free(block, stream);
+    }
+    return sim_plain_free_in_order(address, stream);
 }
 
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "sim/context.h"
+#include "sim/extent.h"
 #include "sim/per_thread.h"
+#include "sim/pool.h"
 
 static struct sim_slots slots;
 static struct sim_capture *captures;
@@ -43,6 +45,13 @@ static struct sim_graph *new_graph(void)
 
 static void delete_graph(struct sim_graph *graph)
 {
+    while (graph->blocks != NULL) {
+        struct sim_extent *block = graph->blocks;
+
+        graph->blocks = block->older;
+        block->older = NULL;
+        sim_pool_free_now(block);
+    }
     while (graph->first != NULL) {
         struct sim_node *node = graph->first;
 
@@ -181,15 +190,15 @@ struct sim_capture *sim_capture_by_id(uint64_t id)
 static bool forbids(const struct sim_capture *capture,
                     const struct sim_thread *self)
 {
-    if (self->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED
-        || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED) {
+    if (self->capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED ||
+        capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED) {
         return false;
     }
     if (capture->thread == self->serial) {
         return true;
     }
-    return self->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL
-           && capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+    return self->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+           capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
 CUresult sim_capture_check(struct sim_thread *self)
@@ -225,21 +234,46 @@ CUresult sim_capture_touch(struct sim_thread *self, struct sim_stream *stream)
     return sim_capture_check(self);
 }
 
-CUresult sim_capture_implicit(struct sim_thread *self,
-                              struct sim_stream *stream)
+/* Would work on the stream depend on a capture? Is that ruined? */
+static CUresult find_implicit(const struct sim_stream *stream, bool ruin)
 {
     CUresult res = CUDA_SUCCESS;
     struct sim_stream *other;
 
-    (void)self;
     if (sim.captures == 0 || stream->kind != SIM_STREAM_LEGACY) {
         return CUDA_SUCCESS;
     }
     for (other = stream->context->streams; other != NULL;
          other = other->next) {
         if (other->capture != NULL && sim_stream_is_blocking(other)) {
-            sim_capture_invalidate(other->capture);
+            if (ruin) {
+                sim_capture_invalidate(other->capture);
+            }
             res = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+        }
+    }
+    return res;
+}
+
+CUresult sim_capture_implicit(struct sim_thread *self,
+                              struct sim_stream *stream)
+{
+    (void)self;
+    return find_implicit(stream, true);
+}
+
+CUresult sim_capture_check_context(const struct sim_context *context)
+{
+    CUresult res = CUDA_SUCCESS;
+    struct sim_stream *stream;
+
+    if (sim.captures == 0) {
+        return CUDA_SUCCESS;
+    }
+    for (stream = context->streams; stream != NULL; stream = stream->next) {
+        if (stream->capture != NULL) {
+            sim_capture_invalidate(stream->capture);
+            res = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         }
     }
     return res;
@@ -262,6 +296,38 @@ CUresult sim_capture_add(struct sim_stream *stream, struct sim_op *op)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     stream->capture_tail = node;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_capture_add_block(struct sim_stream *stream,
+                               struct sim_extent *block)
+{
+    struct sim_graph *graph = stream->capture->graph;
+    struct sim_node *node = add_node(graph, NULL, stream->capture_tail, NULL);
+
+    if (node == NULL) {
+        sim_pool_free_now(block);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    stream->capture_tail = node;
+    block->graph = graph;
+    block->older = graph->blocks;
+    graph->blocks = block;
+    return CUDA_SUCCESS;
+}
+
+/* The memory stays the graph's, whose launches would use it. */
+CUresult sim_capture_drop_block(struct sim_stream *stream,
+                                struct sim_extent *block)
+{
+    struct sim_node *node =
+        add_node(stream->capture->graph, NULL, stream->capture_tail, NULL);
+
+    if (node == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    stream->capture_tail = node;
+    block->graph = NULL;
     return CUDA_SUCCESS;
 }
 
@@ -374,8 +440,8 @@ static CUresult begin(struct sim_thread *self, CUstream handle,
     struct sim_stream *stream;
     CUresult res;
 
-    if ((int)mode < CU_STREAM_CAPTURE_MODE_GLOBAL
-        || (int)mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
+    if ((int)mode < CU_STREAM_CAPTURE_MODE_GLOBAL ||
+        (int)mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     res = sim_stream_resolve(self, handle, &stream);
@@ -423,8 +489,8 @@ static bool comes_before(const struct sim_node *node,
                          const struct sim_node *last)
 {
     for (; last != NULL; last = last->follows) {
-        if (last == node
-            || (last->joins != NULL && comes_before(node, last->joins))) {
+        if (last == node ||
+            (last->joins != NULL && comes_before(node, last->joins))) {
             return true;
         }
     }
@@ -437,9 +503,9 @@ static bool all_joined(const struct sim_capture *capture)
     const struct sim_stream *stream = capture->members;
 
     for (; stream != NULL; stream = stream->capture_next) {
-        if (stream->capture_tail != NULL
-            && !comes_before(stream->capture_tail,
-                             capture->origin->capture_tail)) {
+        if (stream->capture_tail != NULL &&
+            !comes_before(stream->capture_tail,
+                          capture->origin->capture_tail)) {
             return false;
         }
     }
@@ -458,12 +524,13 @@ static CUresult end(struct sim_thread *self, CUstream handle, CUgraph *graph)
     if (graph == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    *graph = NULL;
     capture = stream->capture;
     if (capture == NULL) {
         return CUDA_ERROR_ILLEGAL_STATE;
     }
-    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED
-        && capture->thread != self->serial) {
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+        capture->thread != self->serial) {
         sim_capture_invalidate(capture);
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     }
@@ -471,7 +538,6 @@ static CUresult end(struct sim_thread *self, CUstream handle, CUgraph *graph)
         sim_capture_invalidate(capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     }
-    *graph = NULL;
     res = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!capture->invalid) {
         if (all_joined(capture)) {
@@ -515,12 +581,11 @@ static CUresult is_capturing(struct sim_thread *self, CUstream handle,
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    res = sim_capture_implicit(self, stream);
-    if (res != CUDA_SUCCESS) {
-        return res;
+    res = find_implicit(stream, false);
+    if (res == CUDA_SUCCESS) {
+        *status = status_of(stream);
     }
-    *status = status_of(stream);
-    return CUDA_SUCCESS;
+    return res;
 }
 
 CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream,
@@ -587,14 +652,14 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v2(
               hStream, 0, 0, 0);
 }
 
+/* A mode that does not exist is taken all the same. */
 static CUresult exchange_mode(struct sim_thread *self,
                               CUstreamCaptureMode *mode)
 {
     CUstreamCaptureMode old = self->capture_mode;
 
-    if (mode == NULL || (int)*mode < CU_STREAM_CAPTURE_MODE_GLOBAL
-        || (int)*mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
-        return CUDA_ERROR_INVALID_VALUE;
+    if (mode == NULL) {
+        sim_crash(self, "no mode at", mode);
     }
     self->capture_mode = *mode;
     *mode = old;

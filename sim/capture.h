@@ -13,7 +13,7 @@
 /** What a CUgraphNode points at: an operation and what it follows. */
 struct sim_node {
     struct sim_node *next;
-    struct sim_op *op;           /**< NULL: an empty node */
+    struct sim_op *op; /**< NULL: an empty node */
     const struct sim_node *follows, *joins;
 };
 
@@ -24,6 +24,7 @@ struct CUgraph_st {
 
 struct sim_graph {
     CUgraph handle;
+    struct sim_extent *blocks; /**< allocated in it, through `older` */
     struct sim_node *first, *last;
     size_t count;
 };
@@ -32,11 +33,11 @@ struct sim_capture {
     struct sim_capture *prev, *next;
     uint64_t id;
     CUstreamCaptureMode mode;
-    uint64_t thread;             /**< serial of who began it */
+    uint64_t thread; /**< serial of who began it */
     struct sim_stream *origin;
-    struct sim_graph *graph;     /**< NULL once ruined */
+    struct sim_graph *graph; /**< NULL once ruined */
     bool invalid;
-    struct sim_stream *members;  /**< the origin and who joined it; held */
+    struct sim_stream *members; /**< the origin and who joined it; held */
 };
 
 /** May the thread make an unsafe call now? If not, the captures that forbid
@@ -45,15 +46,23 @@ CUresult sim_capture_check(struct sim_thread *self);
 void sim_capture_invalidate(struct sim_capture *capture);
 struct sim_capture *sim_capture_by_id(uint64_t id);
 
+/** All captures in a context, ruined: its synchronisation would wait for
+ *  them. */
+CUresult sim_capture_check_context(const struct sim_context *context);
 /** A wait or question about a stream itself: forbidden while it captures,
  *  and elsewhere an unsafe call. */
 CUresult sim_capture_touch(struct sim_thread *self, struct sim_stream *stream);
 /** Work on the legacy stream depends on all blocking streams: it is refused
- *  while one of them captures. */
+ *  while one of them captures, and ruins that capture. */
 CUresult sim_capture_implicit(struct sim_thread *self,
                               struct sim_stream *stream);
 /** Put an operation into the graph instead of the stream. */
 CUresult sim_capture_add(struct sim_stream *stream, struct sim_op *op);
+/** A block was allocated for the graph of a capture, or is freed in it. */
+CUresult sim_capture_add_block(struct sim_stream *stream,
+                               struct sim_extent *block);
+CUresult sim_capture_drop_block(struct sim_stream *stream,
+                                struct sim_extent *block);
 /** A stream waits for a node of the capture, and so becomes part of it. */
 CUresult sim_capture_join(struct sim_capture *capture,
                           struct sim_stream *stream, struct sim_node *node);

@@ -30,8 +30,8 @@ static bool read_number(const char *name, uint64_t low, uint64_t high,
     }
     errno = 0;
     value = strtoull(text, &end, 0);
-    if (errno != 0 || *end != '\0' || *text == '-' || value < low
-        || value > high) {
+    if (errno != 0 || *end != '\0' || *text == '-' || value < low ||
+        value > high) {
         complain(name, text);
         return false;
     }
@@ -65,8 +65,8 @@ static bool read_bytes(const char *name, uint64_t *bytes)
     if (*end == 'B') {
         end++;
     }
-    if (errno != 0 || end == text || *end != '\0' || *text == '-'
-        || value > ((uint64_t)1 << 50) >> shift) {
+    if (errno != 0 || end == text || *end != '\0' || *text == '-' ||
+        value > ((uint64_t)1 << 50) >> shift) {
         complain(name, text);
         return false;
     }
@@ -141,7 +141,7 @@ void sim_configure(void)
     sim.driver_version = 13000;
     sim.mode = CCMR_SIM_EAGER;
     sim.wait_limit = DEFAULT_WAIT_LIMIT;
-    sim_schedule_seed(1);
+    sim_schedule_seed(0);
     if (read_number("CUCOREMR_SIM_DEVICES", 0, SIM_MAX_DEVICES, &number)) {
         sim.device_count = (int)number;
     }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "sim/capture.h"
 #include "sim/device.h"
 #include "sim/event.h"
 #include "sim/per_thread.h"
@@ -33,8 +34,7 @@ uint64_t sim_contexts_live(void)
     int i;
 
     for (i = 0; i < SIM_MAX_DEVICES; i++) {
-        struct sim_context *primary =
-            sim_context_find(sim.devices[i].primary);
+        struct sim_context *primary = sim_context_find(sim.devices[i].primary);
 
         if (primary != NULL) {
             count += primary->retains;
@@ -125,9 +125,21 @@ static CUresult push(struct sim_thread *self, CUcontext handle)
     return CUDA_SUCCESS;
 }
 
+/* A context that was destroyed may be made current; calls then answer that
+ * it was destroyed. */
+static bool may_be_current(CUcontext handle)
+{
+    void *object;
+
+    return sim_slot_find(&slots, handle, &object) != SIM_HANDLE_FOREIGN;
+}
+
 static CUresult push_current(struct sim_thread *self, CUcontext handle)
 {
-    if (sim_context_find(handle) == NULL) {
+    if (handle == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!may_be_current(handle)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     return push(self, handle);
@@ -165,7 +177,7 @@ static CUresult set_current(struct sim_thread *self, CUcontext handle)
         }
         return CUDA_SUCCESS;
     }
-    if (sim_context_find(handle) == NULL) {
+    if (!may_be_current(handle)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (self->depth != 0) {
@@ -250,6 +262,12 @@ static CUresult destroy(struct sim_thread *self, CUcontext handle)
 {
     struct sim_context *context = sim_context_find(handle);
 
+    if (handle == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (context == NULL && may_be_current(handle)) {
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
     if (context == NULL || context->primary) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
@@ -406,9 +424,6 @@ static CUresult get_device(struct sim_thread *self, CUdevice *device)
     if (device == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (context == NULL) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    }
     *device = context->device;
     return CUDA_SUCCESS;
 }
@@ -426,9 +441,6 @@ static CUresult get_flags(struct sim_thread *self, unsigned *flags)
     if (flags == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (context == NULL) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    }
     *flags = context->flags;
     return CUDA_SUCCESS;
 }
@@ -441,8 +453,8 @@ CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 static CUresult get_id(struct sim_thread *self, CUcontext handle,
                        unsigned long long *id)
 {
-    struct sim_context *context = handle != NULL ? sim_context_find(handle)
-                                                 : sim_context_current(self);
+    struct sim_context *context =
+        handle != NULL ? sim_context_find(handle) : sim_context_current(self);
 
     if (id == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -463,8 +475,8 @@ CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 static CUresult api_version(struct sim_thread *self, CUcontext handle,
                             unsigned *version)
 {
-    struct sim_context *context = handle != NULL ? sim_context_find(handle)
-                                                 : sim_context_current(self);
+    struct sim_context *context =
+        handle != NULL ? sim_context_find(handle) : sim_context_current(self);
 
     if (version == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -504,8 +516,10 @@ static CUresult synchronize(struct sim_thread *self)
 {
     struct sim_context *context = sim_context_current(self);
 
-    if (context == NULL) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    CUresult res = sim_capture_check_context(context);
+
+    if (res != CUDA_SUCCESS) {
+        return res;
     }
     return sim_wait_context(context);
 }
@@ -522,7 +536,7 @@ static CUresult peer_access(struct sim_thread *self, CUcontext handle,
     struct sim_context *peer = sim_context_find(handle);
     uint32_t bit;
 
-    if (context == NULL || peer == NULL) {
+    if (peer == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (peer->device == context->device) {

@@ -17,14 +17,14 @@ struct sim_context {
     uint64_t id;
     unsigned flags;
     bool primary;
-    unsigned retains;            /**< of a primary one */
-    CUresult broken;             /**< what the context's work ran into */
-    struct sim_stream *legacy;   /**< its default stream */
-    struct sim_stream *streams;  /**< all of its streams, that one included */
-    unsigned blocking_busy;      /**< blocking streams that have work */
+    unsigned retains;           /**< of a primary one */
+    CUresult broken;            /**< what the context's work ran into */
+    struct sim_stream *legacy;  /**< its default stream */
+    struct sim_stream *streams; /**< all of its streams, that one included */
+    unsigned blocking_busy;     /**< blocking streams that have work */
     struct sim_event *events;
-    uint32_t peers;              /**< bit d: access to device d enabled */
-    struct sim_heap *heap;       /**< small plain blocks */
+    uint32_t peers;        /**< bit d: access to device d enabled */
+    struct sim_heap *heap; /**< small plain blocks */
 };
 
 /** The context behind a handle, or NULL. */

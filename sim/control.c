@@ -66,7 +66,7 @@ static void copy_census(ccmr_sim_census *to, const ccmr_sim_census *from)
 
 static int take_census(ccmr_sim_census *census)
 {
-    ccmr_sim_census now = { .size = sizeof now };
+    ccmr_sim_census now = {.size = sizeof now};
 
     if (census == NULL || !begin()) {
         return -1;
@@ -78,11 +78,11 @@ static int take_census(ccmr_sim_census *census)
 
 static uint64_t objects(const ccmr_sim_census *census)
 {
-    return census->contexts + census->streams + census->events
-           + census->pools + census->graphs + census->captures
-           + census->plain_blocks + census->pinned_blocks
-           + census->registered_ranges + census->managed_blocks
-           + census->pool_blocks;
+    return census->contexts + census->streams + census->events +
+           census->pools + census->graphs + census->captures +
+           census->plain_blocks + census->pinned_blocks +
+           census->registered_ranges + census->managed_blocks +
+           census->pool_blocks;
 }
 
 static void forget_everything(void)
@@ -107,7 +107,7 @@ static void forget_everything(void)
 
 static uint64_t reset(ccmr_sim_census *left)
 {
-    ccmr_sim_census now = { .size = sizeof now };
+    ccmr_sim_census now = {.size = sizeof now};
 
     if (!begin()) {
         return 0;
@@ -154,8 +154,8 @@ static int set_memory(int device, uint64_t bytes)
     if (!begin()) {
         return -1;
     }
-    if (device < -1 || device >= SIM_MAX_DEVICES
-        || bytes > (uint64_t)1 << 38) {
+    if (device < -1 || device >= SIM_MAX_DEVICES ||
+        bytes > (uint64_t)1 << 38) {
         return end(-1);
     }
     for (i = 0; i < SIM_MAX_DEVICES; i++) {
@@ -173,8 +173,8 @@ static int set_attribute(int device, int attribute, int value)
     if (!begin()) {
         return -1;
     }
-    if (device < -1 || device >= SIM_MAX_DEVICES
-        || !sim_attribute_known(attribute)) {
+    if (device < -1 || device >= SIM_MAX_DEVICES ||
+        !sim_attribute_known(attribute)) {
         return end(-1);
     }
     for (i = 0; i < SIM_MAX_DEVICES; i++) {
@@ -236,7 +236,7 @@ static int set_seed(uint64_t seed)
     return end(0);
 }
 
-static int set_stall(void *handle, bool stalled)
+static int stall(void *handle)
 {
     struct sim_stream *stream;
 
@@ -247,21 +247,13 @@ static int set_stall(void *handle, bool stalled)
     if (stream == NULL) {
         return end(-1);
     }
-    stream->stalled = stalled;
-    if (!stalled) {
-        sim_released();
-    }
+    sim_stall(stream, handle);
     return end(0);
 }
 
-static int stall(void *stream)
+static int release(void *handle)
 {
-    return set_stall(stream, true);
-}
-
-static int release(void *stream)
-{
-    return set_stall(stream, false);
+    return begin() ? end(sim_release(handle) ? 0 : -1) : -1;
 }
 
 static uint64_t run(uint64_t operations)

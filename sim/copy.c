@@ -13,8 +13,7 @@
 /* Ordinary host memory that the driver has to copy through a buffer. */
 static bool is_pageable(uintptr_t address)
 {
-    return !sim_is_device_address(address)
-           && sim_region_find(address) == NULL;
+    return !sim_is_device_address(address) && sim_region_find(address) == NULL;
 }
 
 /* Run an operation now if nothing stands before it, or enqueue it. `wait`:
@@ -59,12 +58,7 @@ static CUresult carry(struct sim_stream *stream, const struct sim_op *wanted,
     return res;
 }
 
-enum direction {
-    ANY,
-    HOST_TO_DEVICE,
-    DEVICE_TO_HOST,
-    DEVICE_TO_DEVICE
-};
+enum direction { ANY, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE };
 
 static CUresult check_copy(uintptr_t to, uintptr_t from, size_t bytes,
                            enum direction direction)
@@ -72,12 +66,12 @@ static CUresult check_copy(uintptr_t to, uintptr_t from, size_t bytes,
     if (!sim_range_usable(to, bytes) || !sim_range_usable(from, bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if ((direction == HOST_TO_DEVICE || direction == DEVICE_TO_DEVICE)
-        && is_pageable(to)) {
+    if ((direction == HOST_TO_DEVICE || direction == DEVICE_TO_DEVICE) &&
+        is_pageable(to)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if ((direction == DEVICE_TO_HOST || direction == DEVICE_TO_DEVICE)
-        && is_pageable(from)) {
+    if ((direction == DEVICE_TO_HOST || direction == DEVICE_TO_DEVICE) &&
+        is_pageable(from)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
@@ -87,7 +81,7 @@ static CUresult copy(struct sim_thread *self, uintptr_t to, uintptr_t from,
                      size_t bytes, CUstream handle, enum direction direction,
                      bool synchronous)
 {
-    struct sim_op wanted = { .kind = SIM_OP_COPY };
+    struct sim_op wanted = {.kind = SIM_OP_COPY};
     struct sim_stream *stream;
     CUresult res = sim_stream_resolve(self, handle, &stream);
     bool wait;
@@ -95,11 +89,7 @@ static CUresult copy(struct sim_thread *self, uintptr_t to, uintptr_t from,
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    if (synchronous && sim.captures != 0) {
-        res = sim_capture_touch(self, stream);
-    } else {
-        res = sim_capture_implicit(self, stream);
-    }
+    res = sim_capture_implicit(self, stream);
     if (res != CUDA_SUCCESS || bytes == 0) {
         return res;
     }
@@ -112,9 +102,9 @@ static CUresult copy(struct sim_thread *self, uintptr_t to, uintptr_t from,
     wanted.bytes = bytes;
     /* A copy to pageable memory has come when the call returns; one between
      * device addresses is never waited for. */
-    wait = synchronous ? !sim_is_device_address(to)
-                             || !sim_is_device_address(from)
-                       : is_pageable(to);
+    wait = synchronous
+               ? !sim_is_device_address(to) || !sim_is_device_address(from)
+               : is_pageable(to);
     return carry(stream, &wanted, wait && stream->capture == NULL);
 }
 
@@ -228,18 +218,14 @@ static CUresult fill(struct sim_thread *self, CUdeviceptr to, unsigned value,
                      unsigned width, size_t count, CUstream handle,
                      bool synchronous)
 {
-    struct sim_op wanted = { .kind = SIM_OP_FILL };
+    struct sim_op wanted = {.kind = SIM_OP_FILL};
     struct sim_stream *stream;
     CUresult res = sim_stream_resolve(self, handle, &stream);
 
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    if (synchronous && sim.captures != 0) {
-        res = sim_capture_touch(self, stream);
-    } else {
-        res = sim_capture_implicit(self, stream);
-    }
+    res = sim_capture_implicit(self, stream);
     if (res != CUDA_SUCCESS) {
         return res;
     }
@@ -257,8 +243,8 @@ static CUresult fill(struct sim_thread *self, CUdeviceptr to, unsigned value,
     wanted.value = value;
     wanted.width = width;
     return carry(stream, &wanted,
-                 synchronous && !sim_is_device_address(to)
-                     && stream->capture == NULL);
+                 synchronous && !sim_is_device_address(to) &&
+                     stream->capture == NULL);
 }
 
 CUresult CUDAAPI cuMemsetD8(CUdeviceptr dstDevice, unsigned char uc, size_t N)
@@ -362,7 +348,7 @@ static CUresult launch(struct sim_thread *self, CUstream handle,
 static CUresult launch_host(struct sim_thread *self, CUstream stream,
                             CUhostFn function, void *data)
 {
-    struct sim_op wanted = { .kind = SIM_OP_HOST };
+    struct sim_op wanted = {.kind = SIM_OP_HOST};
 
     if (function == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -383,7 +369,7 @@ static CUresult add_callback(struct sim_thread *self, CUstream stream,
                              CUstreamCallback callback, void *data,
                              unsigned flags)
 {
-    struct sim_op wanted = { .kind = SIM_OP_CALLBACK };
+    struct sim_op wanted = {.kind = SIM_OP_CALLBACK};
 
     if (callback == NULL || flags != 0) {
         return CUDA_ERROR_INVALID_VALUE;

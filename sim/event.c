@@ -10,9 +10,9 @@
 #include "sim/pool.h"
 #include "sim/schedule.h"
 
-#define KNOWN_FLAGS \
-    ((unsigned)CU_EVENT_BLOCKING_SYNC | (unsigned)CU_EVENT_DISABLE_TIMING \
-     | (unsigned)CU_EVENT_INTERPROCESS)
+#define KNOWN_FLAGS                                                           \
+    ((unsigned)CU_EVENT_BLOCKING_SYNC | (unsigned)CU_EVENT_DISABLE_TIMING |   \
+     (unsigned)CU_EVENT_INTERPROCESS)
 
 static struct sim_slots slots;
 
@@ -30,6 +30,16 @@ static struct sim_event *find(CUevent handle)
 
     return sim_slot_find(&slots, handle, &object) == SIM_HANDLE_LIVE ? object
                                                                      : NULL;
+}
+
+/* What a handle that is no event's gets for an answer. */
+static CUresult reproach(CUevent handle)
+{
+    void *object;
+
+    return sim_slot_find(&slots, handle, &object) == SIM_HANDLE_DEAD
+               ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+               : CUDA_ERROR_INVALID_HANDLE;
 }
 
 uint64_t sim_events_live(void)
@@ -99,9 +109,9 @@ static CUresult create(struct sim_thread *self, CUevent *handle,
     struct sim_event *event;
     struct sim_slot *slot;
 
-    if (handle == NULL || (flags & ~KNOWN_FLAGS) != 0
-        || ((flags & CU_EVENT_INTERPROCESS) != 0
-            && (flags & CU_EVENT_DISABLE_TIMING) == 0)) {
+    if (handle == NULL || (flags & ~KNOWN_FLAGS) != 0 ||
+        ((flags & CU_EVENT_INTERPROCESS) != 0 &&
+         (flags & CU_EVENT_DISABLE_TIMING) == 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (context == NULL) {
@@ -139,7 +149,7 @@ static CUresult destroy(CUevent handle)
     struct sim_event *event = find(handle);
 
     if (event == NULL) {
-        return CUDA_ERROR_INVALID_HANDLE;
+        return reproach(handle);
     }
     delete_event(event);
     return CUDA_SUCCESS;
@@ -165,6 +175,15 @@ static CUresult record_captured(struct sim_event *event,
     return CUDA_SUCCESS;
 }
 
+/* The event stands for the work of the stream up to now. */
+static void remember(struct sim_event *event, struct sim_stream *stream)
+{
+    event->recorded = true;
+    event->stream = stream;
+    event->position = stream->enqueued;
+    sim_stream_hold(stream);
+}
+
 static CUresult record_place(struct sim_event *event,
                              struct sim_stream *stream)
 {
@@ -175,22 +194,21 @@ static CUresult record_place(struct sim_event *event,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     unrecord(event);
-    event->recorded = true;
     op->event = event->handle;
     op->generation = ++event->generation;
+    /* Before it is enqueued, since then other threads may come in. */
+    remember(event, stream);
+    event->position++;
+    if (!sim_places_merge(&event->known, &stream->known)) {
+        sim_op_free(op);
+        unrecord(event);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     res = sim_submit(stream, op);
     if (res != CUDA_SUCCESS) {
-        return res;
+        unrecord(event);
     }
-    if (!sim_reached(stream, stream->enqueued)) {
-        event->stream = stream;
-        event->position = stream->enqueued;
-        sim_stream_hold(stream);
-        if (!sim_places_merge(&event->known, &stream->known)) {
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-    }
-    return CUDA_SUCCESS;
+    return res;
 }
 
 static CUresult record(struct sim_thread *self, CUevent handle,
@@ -201,7 +219,7 @@ static CUresult record(struct sim_thread *self, CUevent handle,
     CUresult res;
 
     if (event == NULL) {
-        return CUDA_ERROR_INVALID_HANDLE;
+        return reproach(handle);
     }
     res = sim_stream_resolve(self, stream_handle, &stream);
     if (res != CUDA_SUCCESS) {
@@ -219,7 +237,7 @@ static CUresult record(struct sim_thread *self, CUevent handle,
     }
     if (sim_runs_now(stream)) {
         unrecord(event);
-        event->recorded = true;
+        remember(event, stream);
         event->generation++;
         if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0) {
             event->timed = true;
@@ -239,8 +257,16 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
 static CUresult record_with_flags(struct sim_thread *self, CUevent event,
                                   CUstream stream, unsigned flags)
 {
+    struct sim_stream *found;
+
     if (flags > CU_EVENT_RECORD_EXTERNAL) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (flags == CU_EVENT_RECORD_EXTERNAL) {
+        found = sim_stream_peek(self, stream);
+        if (found != NULL && found->capture == NULL) {
+            return CUDA_ERROR_ILLEGAL_STATE;
+        }
     }
     return record(self, event, stream);
 }
@@ -260,13 +286,14 @@ static CUresult find_for_host(CUevent handle, struct sim_event **event)
 
     *event = find(handle);
     if (*event == NULL) {
-        return CUDA_ERROR_INVALID_HANDLE;
+        return reproach(handle);
     }
     if ((*event)->capture != 0) {
         capture = sim_capture_by_id((*event)->capture);
-        if (capture != NULL) {
-            sim_capture_invalidate(capture);
+        if (capture == NULL || capture->invalid) {
+            return CUDA_ERROR_INVALID_VALUE;
         }
+        sim_capture_invalidate(capture);
         return CUDA_ERROR_CAPTURED_EVENT;
     }
     return CUDA_SUCCESS;
@@ -297,7 +324,6 @@ static CUresult synchronize(CUevent handle)
         return res;
     }
     if (event->stream == NULL) {
-        sim_pools_synchronized();
         return CUDA_SUCCESS;
     }
     return sim_wait_stream(event->stream, event->position);
@@ -313,12 +339,10 @@ static CUresult elapsed(float *milliseconds, CUevent from, CUevent to)
     struct sim_event *start = find(from);
     struct sim_event *end = find(to);
 
-    if (milliseconds == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (start == NULL || end == NULL || !start->recorded || !end->recorded
-        || (start->flags & CU_EVENT_DISABLE_TIMING) != 0
-        || (end->flags & CU_EVENT_DISABLE_TIMING) != 0) {
+    if (milliseconds == NULL || start == NULL || end == NULL ||
+        !start->recorded || !end->recorded ||
+        (start->flags & CU_EVENT_DISABLE_TIMING) != 0 ||
+        (end->flags & CU_EVENT_DISABLE_TIMING) != 0) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     if (!start->timed || !end->timed) {
@@ -342,12 +366,9 @@ static CUresult wait_captured(struct sim_event *event,
 {
     struct sim_capture *capture = sim_capture_by_id(event->capture);
 
-    if (capture == NULL) {
+    if (capture == NULL || capture->invalid) {
         /* The capture is over: nothing that a stream could wait for. */
-        if (stream->capture != NULL) {
-            sim_capture_invalidate(stream->capture);
-        }
-        return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+        return CUDA_ERROR_INVALID_VALUE;
     }
     return sim_capture_join(capture, stream, event->node);
 }
@@ -356,8 +377,7 @@ static CUresult wait_place(struct sim_event *event, struct sim_stream *stream)
 {
     struct sim_op *op;
 
-    if (event->stream == NULL
-        || sim_reached(event->stream, event->position)) {
+    if (event->stream == NULL || sim_reached(event->stream, event->position)) {
         return CUDA_SUCCESS;
     }
     if (!sim_places_merge(&stream->known, &event->known)) {
@@ -388,7 +408,7 @@ static CUresult wait_event(struct sim_thread *self, CUstream handle,
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (event == NULL) {
-        return CUDA_ERROR_INVALID_HANDLE;
+        return reproach(event_handle);
     }
     res = sim_stream_resolve(self, handle, &stream);
     if (res != CUDA_SUCCESS) {

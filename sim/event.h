@@ -15,19 +15,19 @@ struct CUevent_st {
 };
 
 struct sim_event {
-    struct sim_event *prev, *next;       /**< of the context */
+    struct sim_event *prev, *next; /**< of the context */
     CUevent handle;
     struct sim_context *context;
     unsigned flags;
-    struct sim_stream *stream;           /**< NULL: nothing to wait for */
+    struct sim_stream *stream; /**< NULL: nothing to wait for */
     uint64_t position;
     struct sim_places known;
-    uint64_t capture;                    /**< recorded in that capture, or 0 */
-    struct sim_node *node;               /**< its last node there */
+    uint64_t capture;      /**< recorded in that capture, or 0 */
+    struct sim_node *node; /**< its last node there */
     bool recorded;
-    bool timed;                          /**< `when` is known */
-    uint64_t generation;                 /**< counts records */
-    uint64_t when;                       /**< nanoseconds */
+    bool timed;          /**< `when` is known */
+    uint64_t generation; /**< counts records */
+    uint64_t when;       /**< nanoseconds */
 };
 
 /** Work came to a record of the event. */

@@ -17,7 +17,7 @@ static struct sim_extent *spare;
 
 /* The index of used extents: chains through link_next. */
 static struct sim_extent **buckets;
-static size_t bucket_count;              /* a power of two */
+static size_t bucket_count; /* a power of two */
 static size_t block_count;
 
 /* Records. */
@@ -132,7 +132,7 @@ static void grow_index(void)
     size_t i;
 
     if (grown == NULL) {
-        return;                  /* longer chains, no harm */
+        return; /* longer chains, no harm */
     }
     buckets = grown;
     bucket_count = count;
@@ -226,8 +226,8 @@ struct sim_extent *sim_block_below(const struct sim_region *region,
             long found = highest_bit(region->starts[page], from);
 
             if (found >= 0) {
-                return sim_block_at(region->base + (size_t)page * SIM_PAGE
-                                    + (size_t)found * SIM_UNIT);
+                return sim_block_at(region->base + (size_t)page * SIM_PAGE +
+                                    (size_t)found * SIM_UNIT);
             }
         }
         page--;

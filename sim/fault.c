@@ -5,8 +5,8 @@
 
 struct sim_fault {
     struct sim_fault *next;
-    enum sim_call call;          /**< SIM_CALL_COUNT: any */
-    uint64_t left;               /**< calls until it is due */
+    enum sim_call call; /**< SIM_CALL_COUNT: any */
+    uint64_t left;      /**< calls until it is due */
     CUresult result;
     bool after;
 };
@@ -19,8 +19,8 @@ bool sim_fault_due(struct sim_frame *frame, CUresult *result)
     while (*link != NULL) {
         struct sim_fault *fault = *link;
 
-        if ((fault->call != frame->call && fault->call != SIM_CALL_COUNT)
-            || --fault->left != 0) {
+        if ((fault->call != frame->call && fault->call != SIM_CALL_COUNT) ||
+            --fault->left != 0) {
             link = &fault->next;
             continue;
         }

@@ -3,9 +3,8 @@
  * The gate: what every call passes on its way in and out; the calling
  * threads; fork and exit.
  *
- * There are no constructors: the first call registers a fork handler, cuInit
- * an exit handler. In a forked child the lock may be held by a thread that no
- * longer exists, so nothing but sim_forked is looked at there.
+ * There are no constructors: the first call registers fork handlers, cuInit
+ * an exit handler.
  */
 #include "sim/state.h"
 
@@ -14,6 +13,7 @@
 #include <string.h>
 
 #include "sim/capture.h"
+#include "sim/context.h"
 #include "sim/fault.h"
 #include "sim/log.h"
 #include "sim/stream.h"
@@ -55,12 +55,12 @@ static size_t bare_length(const char *name)
 {
     size_t length = strlen(name);
 
-    if (length > 5 && (strcmp(name + length - 5, "_ptsz") == 0
-                       || strcmp(name + length - 5, "_ptds") == 0)) {
+    if (length > 5 && (strcmp(name + length - 5, "_ptsz") == 0 ||
+                       strcmp(name + length - 5, "_ptds") == 0)) {
         length -= 5;
     }
-    if (length > 3 && name[length - 3] == '_' && name[length - 2] == 'v'
-        && name[length - 1] >= '0' && name[length - 1] <= '9') {
+    if (length > 3 && name[length - 3] == '_' && name[length - 2] == 'v' &&
+        name[length - 1] >= '0' && name[length - 1] <= '9') {
         length -= 3;
     }
     return length;
@@ -72,8 +72,8 @@ enum sim_call sim_call_find(const char *name)
     int i;
 
     for (i = 0; i < SIM_CALL_COUNT; i++) {
-        if (strlen(call_names[i]) == length
-            && strncmp(call_names[i], name, length) == 0) {
+        if (strlen(call_names[i]) == length &&
+            strncmp(call_names[i], name, length) == 0) {
             return (enum sim_call)i;
         }
     }
@@ -101,14 +101,27 @@ _Noreturn void sim_crash(const struct sim_thread *self, const char *what,
 
 /* Fork, threads. */
 
+/* The lock is held across a fork, so that the child finds everything in
+ * order: the few calls that a driver still carries out there have to work. */
+
+static void before_fork(void)
+{
+    sim_lock_unlocked();
+}
+
+static void after_fork_in_parent(void)
+{
+    sim_unlock();
+}
+
 static void after_fork_in_child(void)
 {
-    if (sim.initialized) {
-        atomic_store(&sim_forked, 1);
-        return;
-    }
     pthread_mutex_init(&sim.lock, NULL);
     pthread_cond_init(&sim.changed, NULL);
+    sim.waiting = 0;
+    if (sim.initialized) {
+        atomic_store(&sim_forked, 1);
+    }
 }
 
 static void end_thread(void *argument)
@@ -136,7 +149,7 @@ static void end_thread(void *argument)
 
 static void prepare(void)
 {
-    pthread_atfork(NULL, NULL, after_fork_in_child);
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     pthread_key_create(&thread_key, end_thread);
 }
 
@@ -177,15 +190,17 @@ struct sim_thread *sim_self_unlocked(void)
 
 void sim_note_special(void)
 {
-    sim.special = !sim.configured || !sim.initialized || sim.stub
-                  || sim.deinitialized || sim.hidden_any || sim.faults != NULL
-                  || sim.log != NULL;
+    sim.special = !sim.configured || !sim.initialized || sim.stub ||
+                  sim.deinitialized || sim.hidden_any || sim.faults != NULL ||
+                  sim.log != NULL;
 }
 
 /* All that is not so in the ordinary state of a running driver. */
 static CUresult check_special(struct sim_frame *frame, unsigned flags)
 {
     bool anytime = (flags & SIM_ANYTIME) != 0;
+    bool texts = frame->call == SIM_cuGetErrorName ||
+                 frame->call == SIM_cuGetErrorString;
     CUresult ordered;
 
     if (!sim.configured) {
@@ -200,11 +215,28 @@ static CUresult check_special(struct sim_frame *frame, unsigned flags)
     if (sim.hidden[frame->call]) {
         return CUDA_ERROR_NOT_FOUND;
     }
-    if (sim.deinitialized && (!anytime || frame->call == SIM_cuInit)) {
+    if (sim.deinitialized && !texts) {
         return CUDA_ERROR_DEINITIALIZED;
     }
     return anytime || sim.initialized ? CUDA_SUCCESS
                                       : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static bool works_in_child(enum sim_call call, unsigned flags)
+{
+    return (flags & SIM_IN_CHILD) != 0 ||
+           ((flags & SIM_ANYTIME) != 0 && call != SIM_cuInit);
+}
+
+/* Which contexts does the call want? */
+static CUresult check_context(const struct sim_thread *self, unsigned flags)
+{
+    if (self->depth == 0) {
+        return (flags & SIM_CONTEXT) != 0 ? CUDA_ERROR_INVALID_CONTEXT
+                                          : CUDA_SUCCESS;
+    }
+    return sim_context_current(self) != NULL ? CUDA_SUCCESS
+                                             : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult sim_enter(struct sim_frame *frame, enum sim_call call)
@@ -217,7 +249,8 @@ CUresult sim_enter(struct sim_frame *frame, enum sim_call call)
     frame->locked = false;
     frame->injected = false;
     frame->forced = false;
-    if (atomic_load_explicit(&sim_forked, memory_order_relaxed) != 0) {
+    if (atomic_load_explicit(&sim_forked, memory_order_relaxed) != 0 &&
+        !works_in_child(call, flags)) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
     frame->self = sim_self_unlocked();
@@ -237,8 +270,11 @@ CUresult sim_enter(struct sim_frame *frame, enum sim_call call)
     if (frame->self->callbacks != 0 && (flags & SIM_IN_CALLBACK) == 0) {
         return CUDA_ERROR_NOT_PERMITTED;
     }
-    if ((flags & SIM_CONTEXT) != 0 && frame->self->depth == 0) {
-        return CUDA_ERROR_INVALID_CONTEXT;
+    if ((flags & (SIM_CONTEXT | SIM_LIVE)) != 0) {
+        res = check_context(frame->self, flags);
+        if (res != CUDA_SUCCESS) {
+            return res;
+        }
     }
     if ((flags & SIM_UNSAFE) != 0 && sim.captures != 0) {
         return sim_capture_check(frame->self);

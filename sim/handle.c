@@ -20,8 +20,15 @@ struct sim_slot *sim_slot_take(struct sim_slots *slots, void *object)
         }
         slots->base = base;
     }
+    if (slot != NULL && slots->reuse_late && slot->next_free == NULL &&
+        slots->used < SIM_SLOTS) {
+        slot = NULL;
+    }
     if (slot != NULL) {
         slots->free = slot->next_free;
+        if (slots->free == NULL) {
+            slots->last_free = NULL;
+        }
     } else if (slots->used < SIM_SLOTS) {
         slot = (struct sim_slot *)(void *)slots->base + slots->used;
         slots->used++;
@@ -37,9 +44,18 @@ struct sim_slot *sim_slot_take(struct sim_slots *slots, void *object)
 void sim_slot_give(struct sim_slots *slots, struct sim_slot *slot)
 {
     slot->object = NULL;
+    slots->live--;
+    if (slots->reuse_late && slots->free != NULL) {
+        slot->next_free = NULL;
+        slots->last_free->next_free = slot;
+        slots->last_free = slot;
+        return;
+    }
     slot->next_free = slots->free;
     slots->free = slot;
-    slots->live--;
+    if (slots->last_free == NULL) {
+        slots->last_free = slot;
+    }
 }
 
 enum sim_handle_state sim_slot_find(const struct sim_slots *slots,
@@ -49,9 +65,8 @@ enum sim_handle_state sim_slot_find(const struct sim_slots *slots,
     uintptr_t offset = (uintptr_t)handle - base;
     const struct sim_slot *slot = handle;
 
-    if (base == 0 || (uintptr_t)handle < base
-        || offset >= slots->used * sizeof *slot
-        || offset % sizeof *slot != 0) {
+    if (base == 0 || (uintptr_t)handle < base ||
+        offset >= slots->used * sizeof *slot || offset % sizeof *slot != 0) {
         return SIM_HANDLE_FOREIGN;
     }
     if (slot->object == NULL) {
@@ -66,5 +81,5 @@ void sim_slots_clear(struct sim_slots *slots)
     if (slots->base != NULL) {
         munmap(slots->base, SIM_SLOTS * sizeof(struct sim_slot));
     }
-    *slots = (struct sim_slots){ .base = NULL };
+    *slots = (struct sim_slots){.reuse_late = slots->reuse_late};
 }

@@ -4,10 +4,10 @@
  *
  * A handle is the address of a small slot in a table that never shrinks, so
  * that any value a caller passes can be judged: alive, dead, or never ours.
- * A slot that becomes free is the next to be handed out: the real driver
- * recycles handles at once too, and programs must stand it. The object behind
- * a slot may outlive it (work of a destroyed stream, blocks of a destroyed
- * pool), and knows its handle no more.
+ * A slot that becomes free is the next to be handed out (but see reuse_late):
+ * the real driver recycles handles at once too, and programs must stand it.
+ * The object behind a slot may outlive it (work of a destroyed stream, blocks
+ * of a destroyed pool), and knows its handle no more.
  */
 #ifndef SIM_HANDLE_H
 #define SIM_HANDLE_H
@@ -16,22 +16,23 @@
 #include <stddef.h>
 
 struct sim_slot {
-    void *object;                /**< NULL: the handle is dead */
+    void *object; /**< NULL: the handle is dead */
     struct sim_slot *next_free;
-    void *inherited;             /**< what the next user of the slot finds */
+    void *inherited; /**< what the next user of the slot finds */
 };
 
 struct sim_slots {
-    char *base;                  /**< address space for SIM_SLOTS slots */
-    size_t used;                 /**< slots ever handed out */
+    char *base;  /**< address space for SIM_SLOTS slots */
+    size_t used; /**< slots ever handed out */
     size_t live;
-    struct sim_slot *free;
+    struct sim_slot *free, *last_free;
+    bool reuse_late; /**< oldest first, and one is kept back */
 };
 
 enum sim_handle_state {
     SIM_HANDLE_LIVE,
-    SIM_HANDLE_DEAD,             /**< destroyed */
-    SIM_HANDLE_FOREIGN           /**< never one of this kind */
+    SIM_HANDLE_DEAD,   /**< destroyed */
+    SIM_HANDLE_FOREIGN /**< never one of this kind */
 };
 
 /** A slot for the object, or NULL without memory. */

@@ -20,6 +20,7 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/device.c \
 	sim/device.h \
 	sim/entry.c \
+	sim/entry.h \
 	sim/error.c \
 	sim/event.c \
 	sim/event.h \
@@ -34,6 +35,7 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/log.h \
 	sim/memory.c \
 	sim/memory.h \
+	sim/old.c \
 	sim/per_thread.c \
 	sim/per_thread.h \
 	sim/pinned.c \

@@ -10,6 +10,7 @@
 
 #include "sim/device.h"
 #include "sim/extent.h"
+#include "sim/stream.h"
 
 /* Where no kernel, no sanitizer and no allocator puts anything by itself. */
 #define DEVICE_BASE ((uintptr_t)0x400000000000)
@@ -89,9 +90,10 @@ struct sim_region *sim_regions(void)
 static void reserve_window(int device)
 {
     uintptr_t base = DEVICE_BASE + (size_t)device * DEVICE_WINDOW;
-    void *got = mmap((void *)base, DEVICE_WINDOW, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-                         | MAP_FIXED_NOREPLACE, -1, 0);
+    void *got =
+        mmap((void *)base, DEVICE_WINDOW, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+             -1, 0);
 
     if (got != MAP_FAILED && got != (void *)base) {
         munmap(got, DEVICE_WINDOW);
@@ -171,7 +173,7 @@ static void addresses_give(int device, uintptr_t base, size_t size)
     }
     gap = malloc(sizeof *gap);
     if (gap == NULL) {
-        return;                  /* the addresses are lost, nothing else */
+        return; /* the addresses are lost, nothing else */
     }
     gap->base = base;
     gap->size = size;
@@ -277,27 +279,30 @@ err_delete_region:
     return NULL;
 }
 
+static size_t mapped_size(const struct sim_region *region)
+{
+    return (region->lead + region->size + 4095) / 4096 * 4096;
+}
+
 struct sim_region *sim_region_host(size_t size, enum sim_region_kind kind,
                                    bool reserve)
 {
     struct sim_region *region;
     void *base;
 
-    if (size > SIZE_MAX / 2) {
-        return NULL;
-    }
-    size = (size + 4095) / 4096 * 4096;
-    region = new_region(size, 0, kind);
+    region = new_region((size + SIM_UNIT - 1) / SIM_UNIT * SIM_UNIT, 0, kind);
     if (region == NULL) {
         return NULL;
     }
+    region->lead = size + SIM_UNIT <= 4096 ? SIM_UNIT : 0;
+    size = mapped_size(region);
     base = mmap(NULL, size, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | (reserve ? MAP_NORESERVE : 0),
                 -1, 0);
     if (base == MAP_FAILED) {
         goto err_delete_region;
     }
-    region->base = (uintptr_t)base;
+    region->base = (uintptr_t)base + region->lead;
     if (!enlist_region(region)) {
         goto err_unmap;
     }
@@ -368,6 +373,9 @@ void sim_region_free(struct sim_region *region)
         struct sim_extent *extent = region->first;
 
         if (extent->state == SIM_EXTENT_USED) {
+            if (extent->owner != NULL) {
+                sim_stream_drop(extent->owner);
+            }
             sim_block_remove(extent);
         }
         sim_extent_drop(extent);
@@ -378,7 +386,7 @@ void sim_region_free(struct sim_region *region)
         }
         addresses_give(region->device, region->base, region->size);
     } else if (region->kind != SIM_REGION_REGISTERED) {
-        munmap((void *)region->base, region->size);
+        munmap((void *)(region->base - region->lead), mapped_size(region));
     }
     delete_region(region);
 }
@@ -446,9 +454,9 @@ void *sim_bytes(uintptr_t address, size_t bytes, size_t *length)
     index = offset / region->granule;
     rest = region->granule - offset % region->granule;
     if (region->backing[index] == NULL) {
-        void *memory = mmap(NULL, region->granule, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                            0);
+        void *memory =
+            mmap(NULL, region->granule, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
         if (memory == MAP_FAILED) {
             return NULL;

@@ -32,25 +32,28 @@
 
 /** All sizes and addresses of blocks are multiples of this. */
 #define SIM_UNIT ((size_t)512)
+/** Nothing as large as this is ever to be had. */
+#define SIM_BLOCK_MOST ((size_t)1 << 44)
 /** Device addresses are handed out in these. */
 #define SIM_PAGE ((size_t)2 << 20)
 
 enum sim_region_kind {
-    SIM_REGION_PLAIN,            /**< one large cuMemAlloc block */
-    SIM_REGION_CHUNK,            /**< many small ones */
-    SIM_REGION_POOL,             /**< a window of a pool */
+    SIM_REGION_PLAIN, /**< one large cuMemAlloc block */
+    SIM_REGION_CHUNK, /**< many small ones */
+    SIM_REGION_POOL,  /**< a window of a pool */
     SIM_REGION_PINNED,
     SIM_REGION_REGISTERED,
     SIM_REGION_MANAGED
 };
 
 struct sim_region {
-    struct sim_region *prev, *next;      /**< all regions */
+    struct sim_region *prev, *next; /**< all regions */
     uintptr_t base;
     size_t size;
-    size_t asked;                /**< bytes asked for, of a single block */
+    size_t asked; /**< bytes asked for, of a single block */
     enum sim_region_kind kind;
     int device;                  /**< -1: host */
+    size_t lead;                 /**< bytes mapped before `base` */
     unsigned flags;              /**< of the call that made it */
     uint64_t id;                 /**< unique, never reused */
     struct sim_context *context; /**< goes with it; NULL for windows */
@@ -64,7 +67,7 @@ struct sim_region {
      *  of 4096, each made when first needed, and one bit a page. */
     uint64_t **starts;
     uint64_t *pages;
-    struct sim_extent *first;    /**< lowest address */
+    struct sim_extent *first; /**< lowest address */
 };
 
 enum sim_extent_state {
@@ -79,13 +82,15 @@ struct sim_extent {
     uintptr_t base;
     size_t size;
     struct sim_region *region;
-    struct sim_extent *prev, *next;          /**< neighbours by address */
+    struct sim_extent *prev, *next; /**< neighbours by address */
     /** Used: `link_next` is the chain of the index. Else: the list it is in
      *  (a bin of a store, the holes of a pool). */
     struct sim_extent *link_prev, *link_next;
     enum sim_extent_state state;
-    size_t asked;                /**< used: bytes asked for */
-    uint64_t id;                 /**< used: unique, never reused */
+    size_t asked;             /**< used: bytes asked for */
+    uint64_t id;              /**< used: unique, never reused */
+    struct sim_stream *owner; /**< used, of a pool: allocated on; held */
+    struct sim_graph *graph;  /**< used: the capture's that made it */
     /** Pending: on whom, and in the order of positions. */
     struct sim_pending *pending;
     struct sim_extent *older, *newer;
@@ -95,9 +100,9 @@ struct sim_extent {
 /** What an address turned out to be. */
 struct sim_block {
     struct sim_region *region;
-    struct sim_extent *extent;   /**< NULL: the region is the block */
+    struct sim_extent *extent; /**< NULL: the region is the block */
     uintptr_t base;
-    size_t size;                 /**< as asked for */
+    size_t size; /**< as asked for */
     uint64_t id;
 };
 
@@ -106,7 +111,8 @@ struct sim_block {
 /** A region of device addresses; granule 0 means one granule. */
 struct sim_region *sim_region_device(int device, size_t size, size_t granule,
                                      enum sim_region_kind kind);
-/** A region of fresh host memory; `reserve`: address space alone. */
+/** A region of fresh host memory; `reserve`: address space alone. Small ones
+ *  are not aligned to pages, as they are not by a real driver. */
 struct sim_region *sim_region_host(size_t size, enum sim_region_kind kind,
                                    bool reserve);
 /** A region over memory that is the caller's; NULL if one overlaps. */

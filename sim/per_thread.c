@@ -43,8 +43,8 @@ CUresult CUDAAPI cuStreamWaitEvent_ptsz(CUstream stream, CUevent event,
     return cuStreamWaitEvent(own(stream), event, flags);
 }
 
-CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(
-    CUstream stream, CUstreamCaptureMode mode)
+CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(CUstream stream,
+                                              CUstreamCaptureMode mode)
 {
     return cuStreamBeginCapture_v2(own(stream), mode);
 }
@@ -60,18 +60,22 @@ CUresult CUDAAPI cuStreamIsCapturing_ptsz(CUstream stream,
     return cuStreamIsCapturing(own(stream), status);
 }
 
-CUresult CUDAAPI cuStreamGetCaptureInfo_v2_ptsz(
-    CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
-    CUgraph *graph, const CUgraphNode **nodes, size_t *count)
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2_ptsz(CUstream stream,
+                                                CUstreamCaptureStatus *status,
+                                                cuuint64_t *id, CUgraph *graph,
+                                                const CUgraphNode **nodes,
+                                                size_t *count)
 {
     return cuStreamGetCaptureInfo_v2(own(stream), status, id, graph, nodes,
                                      count);
 }
 
-CUresult CUDAAPI cuStreamGetCaptureInfo_v3_ptsz(
-    CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
-    CUgraph *graph, const CUgraphNode **nodes, const CUgraphEdgeData **edges,
-    size_t *count)
+CUresult CUDAAPI cuStreamGetCaptureInfo_v3_ptsz(CUstream stream,
+                                                CUstreamCaptureStatus *status,
+                                                cuuint64_t *id, CUgraph *graph,
+                                                const CUgraphNode **nodes,
+                                                const CUgraphEdgeData **edges,
+                                                size_t *count)
 {
     return cuStreamGetCaptureInfo_v3(own(stream), status, id, graph, nodes,
                                      edges, count);
@@ -105,8 +109,8 @@ CUresult CUDAAPI cuEventRecord_ptsz(CUevent event, CUstream stream)
     return cuEventRecord(event, own(stream));
 }
 
-CUresult CUDAAPI cuEventRecordWithFlags_ptsz(
-    CUevent event, CUstream stream, unsigned int flags)
+CUresult CUDAAPI cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream,
+                                             unsigned int flags)
 {
     return cuEventRecordWithFlags(event, own(stream), flags);
 }
@@ -159,8 +163,9 @@ CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes,
     return cuMemAllocAsync(address, bytes, own(stream));
 }
 
-CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(
-    CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream)
+CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address,
+                                              size_t bytes, CUmemoryPool pool,
+                                              CUstream stream)
 {
     return cuMemAllocFromPoolAsync(address, bytes, pool, own(stream));
 }

@@ -15,18 +15,22 @@ CUresult CUDAAPI cuStreamGetDevice_ptsz(CUstream stream, CUdevice *device);
 CUresult CUDAAPI cuStreamGetCtx_ptsz(CUstream stream, CUcontext *context);
 CUresult CUDAAPI cuStreamWaitEvent_ptsz(CUstream stream, CUevent event,
                                         unsigned int flags);
-CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(
-    CUstream stream, CUstreamCaptureMode mode);
+CUresult CUDAAPI cuStreamBeginCapture_v2_ptsz(CUstream stream,
+                                              CUstreamCaptureMode mode);
 CUresult CUDAAPI cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph);
 CUresult CUDAAPI cuStreamIsCapturing_ptsz(CUstream stream,
                                           CUstreamCaptureStatus *status);
-CUresult CUDAAPI cuStreamGetCaptureInfo_v2_ptsz(
-    CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
-    CUgraph *graph, const CUgraphNode **nodes, size_t *count);
-CUresult CUDAAPI cuStreamGetCaptureInfo_v3_ptsz(
-    CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
-    CUgraph *graph, const CUgraphNode **nodes, const CUgraphEdgeData **edges,
-    size_t *count);
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2_ptsz(CUstream stream,
+                                                CUstreamCaptureStatus *status,
+                                                cuuint64_t *id, CUgraph *graph,
+                                                const CUgraphNode **nodes,
+                                                size_t *count);
+CUresult CUDAAPI cuStreamGetCaptureInfo_v3_ptsz(CUstream stream,
+                                                CUstreamCaptureStatus *status,
+                                                cuuint64_t *id, CUgraph *graph,
+                                                const CUgraphNode **nodes,
+                                                const CUgraphEdgeData **edges,
+                                                size_t *count);
 CUresult CUDAAPI cuStreamAddCallback_ptsz(CUstream stream,
                                           CUstreamCallback callback,
                                           void *data, unsigned int flags);
@@ -35,8 +39,8 @@ CUresult CUDAAPI cuStreamSynchronize_ptsz(CUstream stream);
 CUresult CUDAAPI cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function,
                                        void *data);
 CUresult CUDAAPI cuEventRecord_ptsz(CUevent event, CUstream stream);
-CUresult CUDAAPI cuEventRecordWithFlags_ptsz(
-    CUevent event, CUstream stream, unsigned int flags);
+CUresult CUDAAPI cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream,
+                                             unsigned int flags);
 CUresult CUDAAPI cuMemcpyAsync_ptsz(CUdeviceptr to, CUdeviceptr from,
                                     size_t bytes, CUstream stream);
 CUresult CUDAAPI cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void *from,
@@ -53,8 +57,9 @@ CUresult CUDAAPI cuMemsetD32Async_ptsz(CUdeviceptr to, unsigned int value,
                                        size_t count, CUstream stream);
 CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *address, size_t bytes,
                                       CUstream stream);
-CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(
-    CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream);
+CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address,
+                                              size_t bytes, CUmemoryPool pool,
+                                              CUstream stream);
 CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream);
 CUresult CUDAAPI cuMemcpy_ptds(CUdeviceptr to, CUdeviceptr from, size_t bytes);
 CUresult CUDAAPI cuMemcpyHtoD_v2_ptds(CUdeviceptr to, const void *from,
@@ -74,12 +79,14 @@ CUresult CUDAAPI cuMemsetD32_v2_ptds(CUdeviceptr to, unsigned int value,
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *context, unsigned int flags,
                                 CUdevice device);
-CUresult CUDAAPI cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params,
-                                int count, unsigned int flags,
-                                CUdevice device);
-CUresult CUDAAPI cuStreamGetCaptureInfo_v2(
-    CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
-    CUgraph *graph, const CUgraphNode **nodes, size_t *count);
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext *context,
+                                CUexecAffinityParam *params, int count,
+                                unsigned int flags, CUdevice device);
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream stream,
+                                           CUstreamCaptureStatus *status,
+                                           cuuint64_t *id, CUgraph *graph,
+                                           const CUgraphNode **nodes,
+                                           size_t *count);
 
 #pragma GCC visibility pop
 

@@ -6,14 +6,15 @@
 #include "sim/device.h"
 #include "sim/schedule.h"
 
-#define ALLOC_FLAGS \
-    ((unsigned)CU_MEMHOSTALLOC_PORTABLE | (unsigned)CU_MEMHOSTALLOC_DEVICEMAP \
-     | (unsigned)CU_MEMHOSTALLOC_WRITECOMBINED)
-#define REGISTER_FLAGS \
-    ((unsigned)CU_MEMHOSTREGISTER_PORTABLE \
-     | (unsigned)CU_MEMHOSTREGISTER_DEVICEMAP \
-     | (unsigned)CU_MEMHOSTREGISTER_IOMEMORY \
-     | (unsigned)CU_MEMHOSTREGISTER_READ_ONLY)
+#define ALLOC_FLAGS                                                           \
+    ((unsigned)CU_MEMHOSTALLOC_PORTABLE |                                     \
+     (unsigned)CU_MEMHOSTALLOC_DEVICEMAP |                                    \
+     (unsigned)CU_MEMHOSTALLOC_WRITECOMBINED)
+#define REGISTER_FLAGS                                                        \
+    ((unsigned)CU_MEMHOSTREGISTER_PORTABLE |                                  \
+     (unsigned)CU_MEMHOSTREGISTER_DEVICEMAP |                                 \
+     (unsigned)CU_MEMHOSTREGISTER_IOMEMORY |                                  \
+     (unsigned)CU_MEMHOSTREGISTER_READ_ONLY)
 /* What one registration can be at most. */
 #define REGISTER_MOST ((size_t)1 << 39)
 
@@ -23,11 +24,15 @@ static CUresult allocate(struct sim_thread *self, void **address, size_t bytes,
     struct sim_context *context = sim_context_current(self);
     struct sim_region *region;
 
-    if (address == NULL || bytes == 0 || (flags & ~ALLOC_FLAGS) != 0) {
+    if (address == NULL || (flags & ~ALLOC_FLAGS) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (context == NULL) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *address = NULL;
+    if (bytes == 0) {
+        return CUDA_SUCCESS;
+    }
+    if (bytes > SIM_BLOCK_MOST) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
     region = sim_region_host(bytes, SIM_REGION_PINNED, false);
     if (region == NULL) {
@@ -35,7 +40,7 @@ static CUresult allocate(struct sim_thread *self, void **address, size_t bytes,
     }
     region->asked = bytes;
     region->context = context;
-    region->flags = flags;
+    region->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
     *address = (void *)region->base;
     return CUDA_SUCCESS;
 }
@@ -58,8 +63,8 @@ static struct sim_region *find_exact(const void *address,
 {
     struct sim_region *region = sim_region_find((uintptr_t)address);
 
-    if (region == NULL || region->kind != kind
-        || region->base != (uintptr_t)address) {
+    if (region == NULL || region->kind != kind ||
+        region->base != (uintptr_t)address) {
         return NULL;
     }
     return region;
@@ -91,9 +96,8 @@ static struct sim_region *find_host(const void *address)
 {
     struct sim_region *region = sim_region_find((uintptr_t)address);
 
-    if (region == NULL
-        || (region->kind != SIM_REGION_PINNED
-            && region->kind != SIM_REGION_REGISTERED)) {
+    if (region == NULL || (region->kind != SIM_REGION_PINNED &&
+                           region->kind != SIM_REGION_REGISTERED)) {
         return NULL;
     }
     return region;
@@ -138,12 +142,9 @@ static CUresult register_range(struct sim_thread *self, void *address,
     struct sim_context *context = sim_context_current(self);
     struct sim_region *region;
 
-    if (address == NULL || bytes == 0 || (flags & ~REGISTER_FLAGS) != 0
-        || bytes > SIZE_MAX - (uintptr_t)address) {
+    if (address == NULL || bytes == 0 || (flags & ~REGISTER_FLAGS) != 0 ||
+        bytes > SIZE_MAX - (uintptr_t)address) {
         return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (context == NULL) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     if (sim_region_overlaps((uintptr_t)address, bytes)) {
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -176,7 +177,9 @@ static CUresult unregister_range(void *address)
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (region == NULL) {
-        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+        return sim_region_find((uintptr_t)address) != NULL
+                   ? CUDA_ERROR_INVALID_VALUE
+                   : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     }
     sim_wait_device(-1);
     region = find_exact(address, SIM_REGION_REGISTERED);
@@ -198,17 +201,16 @@ static CUresult allocate_managed(struct sim_thread *self, CUdeviceptr *address,
     struct sim_context *context = sim_context_current(self);
     struct sim_region *region;
 
-    if (address == NULL || bytes == 0
-        || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
+    if (address == NULL || bytes == 0 ||
+        (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (context == NULL) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    }
     if (sim.devices[context->device]
-            .attributes[CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY]
-        == 0) {
+            .attributes[CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY] == 0) {
         return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (bytes > SIM_BLOCK_MOST) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
     region = sim_region_host(bytes, SIM_REGION_MANAGED, true);
     if (region == NULL) {
@@ -224,7 +226,6 @@ static CUresult allocate_managed(struct sim_thread *self, CUdeviceptr *address,
 CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize,
                                    unsigned int flags)
 {
-    SIM_ENTRY(cuMemAllocManaged,
-              allocate_managed(self, dptr, bytesize, flags), NULL,
-              SIM_OUT(dptr), flags, bytesize);
+    SIM_ENTRY(cuMemAllocManaged, allocate_managed(self, dptr, bytesize, flags),
+              NULL, SIM_OUT(dptr), flags, bytesize);
 }

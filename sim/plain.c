@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuMemAlloc and cuMemFree. Requests below half a page share pages of 2 MiB,
- * larger ones have their own; a free waits for all work of the device.
+ * cuMemAlloc and cuMemFree. Requests up to 1 MiB share pieces of 2 MiB, larger
+ * ones have their own; a free waits for all work of the device.
  */
 #include "sim/plain.h"
 
@@ -54,14 +54,13 @@ static bool add_chunk(struct sim_context *context)
     if (!sim_device_take(context->device, SIM_PAGE)) {
         return false;
     }
-    region = sim_region_device(context->device, SIM_PAGE, 0,
-                               SIM_REGION_CHUNK);
+    region = sim_region_device(context->device, SIM_PAGE, 0, SIM_REGION_CHUNK);
     if (region == NULL) {
         goto err_give_memory;
     }
     region->context = context;
-    region->first = sim_extent_new(region, region->base, region->size,
-                                   SIM_EXTENT_FREE);
+    region->first =
+        sim_extent_new(region, region->base, region->size, SIM_EXTENT_FREE);
     if (region->first == NULL) {
         goto err_free_region;
     }
@@ -114,12 +113,11 @@ err_put_back:
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static void free_small(struct sim_extent *extent)
+static void put_small(struct sim_extent *extent)
 {
     struct sim_region *region = extent->region;
     struct sim_store *store = &region->context->heap->store;
 
-    sim_block_remove(extent);
     extent->state = SIM_EXTENT_FREE;
     if (extent->next != NULL && extent->next->state == SIM_EXTENT_FREE) {
         sim_store_remove(store, extent->next);
@@ -142,20 +140,21 @@ static CUresult allocate(struct sim_thread *self, CUdeviceptr *address,
 {
     struct sim_context *context = sim_context_current(self);
 
-    if (address == NULL || bytes == 0) {
+    if (address == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (context == NULL) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *address = 0;
+    if (bytes == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
     if (context->broken != CUDA_SUCCESS) {
         return context->broken;
     }
-    if (bytes > SIZE_MAX / 2) {
+    if (bytes > SIM_BLOCK_MOST) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return bytes >= LARGE ? allocate_large(context, bytes, address)
-                          : allocate_small(context, bytes, address);
+    return bytes > LARGE ? allocate_large(context, bytes, address)
+                         : allocate_small(context, bytes, address);
 }
 
 CUresult CUDAAPI cuMemAlloc(CUdeviceptr *dptr, size_t bytesize)
@@ -167,13 +166,15 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr *dptr, size_t bytesize)
 /* Exactly a block's first address counts. */
 static bool find_exact(CUdeviceptr address, struct sim_block *block)
 {
-    if (!sim_block_find(address, block) || block->base != address) {
+    if (!sim_block_find(address, block) || block->base != address ||
+        (block->extent != NULL && block->region->pool != NULL &&
+         block->region->pool->is_graph)) {
         return false;
     }
-    return block->region->kind == SIM_REGION_PLAIN
-           || block->region->kind == SIM_REGION_CHUNK
-           || block->region->kind == SIM_REGION_POOL
-           || block->region->kind == SIM_REGION_MANAGED;
+    return block->region->kind == SIM_REGION_PLAIN ||
+           block->region->kind == SIM_REGION_CHUNK ||
+           block->region->kind == SIM_REGION_POOL ||
+           block->region->kind == SIM_REGION_MANAGED;
 }
 
 static CUresult free_memory(CUdeviceptr address)
@@ -187,7 +188,12 @@ static CUresult free_memory(CUdeviceptr address)
     if (!find_exact(address, &block)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    sim_wait_device(block.region->device);
+    if (block.region->pool != NULL) {
+        /* A pool knows whose block it is, and waits for that stream alone. */
+        sim_wait_quietly(block.extent->owner, block.extent->owner->enqueued);
+    } else {
+        sim_wait_device(block.region->device);
+    }
     if (!find_exact(address, &block)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -197,7 +203,8 @@ static CUresult free_memory(CUdeviceptr address)
     }
     switch (block.region->kind) {
     case SIM_REGION_CHUNK:
-        free_small(block.extent);
+        sim_block_remove(block.extent);
+        put_small(block.extent);
         break;
     case SIM_REGION_POOL:
         sim_pool_free_now(block.extent);
@@ -220,23 +227,59 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr dptr)
     SIM_ENTRY(cuMemFree, free_memory(dptr), NULL, dptr, 0, 0);
 }
 
+/* Until its turn comes a block is no block any more, but its bytes are there
+ * for the work before the free. */
+CUresult sim_plain_free_in_order(uintptr_t address, struct sim_stream *stream)
+{
+    struct sim_block block;
+    struct sim_op *op;
+
+    if (!find_exact(address, &block) || block.region->pool != NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    op = sim_op_new(SIM_OP_GIVE_BACK);
+    if (op == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    op->region = block.region;
+    op->extent = block.extent;
+    if (block.extent != NULL) {
+        sim_block_remove(block.extent);
+    } else {
+        block.region->asked = 0;
+    }
+    return sim_submit(stream, op);
+}
+
+void sim_plain_give_back(struct sim_region *region, struct sim_extent *extent)
+{
+    if (extent != NULL) {
+        put_small(extent);
+    } else if (region->kind == SIM_REGION_PLAIN) {
+        free_region(region);
+    } else {
+        sim_region_free(region);
+    }
+}
+
 static CUresult get_info(struct sim_thread *self, size_t *unused,
                          size_t *total)
 {
     struct sim_context *context = sim_context_current(self);
     const struct sim_device *device;
 
-    if (unused == NULL || total == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (context == NULL) {
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    }
+    uint64_t taken;
+
     device = &sim.devices[context->device];
-    *unused = device->taken < device->capacity
-                  ? device->capacity - device->taken
-                  : 0;
-    *total = device->capacity;
+    /* A context takes memory for itself; here in the answer alone, so that
+     * what a test calls the capacity can be had to the last byte. */
+    taken = device->taken + SIM_PAGE;
+    if (unused != NULL) {
+        *unused = taken < device->capacity ? device->capacity - taken : 0;
+    }
+    if (total != NULL) {
+        *total = device->capacity;
+    }
     return CUDA_SUCCESS;
 }
 
@@ -256,8 +299,8 @@ void sim_memory_of_context_end(struct sim_context *context)
         struct sim_region *next = region->next;
 
         if (region->context == context) {
-            if (region->kind == SIM_REGION_PLAIN
-                || region->kind == SIM_REGION_CHUNK) {
+            if (region->kind == SIM_REGION_PLAIN ||
+                region->kind == SIM_REGION_CHUNK) {
                 free_region(region);
             } else {
                 sim_region_free(region);
@@ -289,7 +332,7 @@ void sim_plain_count(ccmr_sim_census *census)
     for (region = sim_regions(); region != NULL; region = region->next) {
         switch (region->kind) {
         case SIM_REGION_PLAIN:
-            census->plain_blocks++;
+            census->plain_blocks += region->asked != 0;
             census->plain_bytes += region->asked;
             break;
         case SIM_REGION_CHUNK:

@@ -52,8 +52,8 @@ static CUresult get_known(void *data, CUpointer_attribute attribute,
                           uintptr_t address, const struct sim_block *block)
 {
     struct sim_pool *pool = block->region->pool;
-    bool plain = block->region->kind == SIM_REGION_PLAIN
-                 || block->region->kind == SIM_REGION_CHUNK;
+    bool plain = block->region->kind == SIM_REGION_PLAIN ||
+                 block->region->kind == SIM_REGION_CHUNK;
 
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -76,7 +76,7 @@ static CUresult get_known(void *data, CUpointer_attribute attribute,
         put_number(data, address);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        put_bool(data, false);
+        put_bool(data, is_managed(block));
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
@@ -106,7 +106,7 @@ static CUresult get_known(void *data, CUpointer_attribute attribute,
         put_number(data, pool != NULL ? pool->handle_types : 0);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-        put_bool(data, !on_host(block));
+        put_bool(data, plain);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
         put_int(data, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);

@@ -63,6 +63,7 @@ static void drop_pending(struct sim_pending *pending)
 static void pending_remove(struct sim_pending *pending,
                            struct sim_extent *extent)
 {
+    pending->pool->pending_extents--;
     sim_store_remove(&pending->store, extent);
     if (extent->older != NULL) {
         extent->older->newer = extent->newer;
@@ -81,9 +82,9 @@ static void pending_remove(struct sim_pending *pending,
 
 /* Behind `older` in the order of positions; NULL: at the old end. */
 static void pending_insert(struct sim_pending *pending,
-                           struct sim_extent *extent,
-                           struct sim_extent *older)
+                           struct sim_extent *extent, struct sim_extent *older)
 {
+    pending->pool->pending_extents++;
     extent->state = SIM_EXTENT_PENDING;
     extent->pending = pending;
     extent->older = older;
@@ -102,17 +103,17 @@ static void pending_insert(struct sim_pending *pending,
 }
 
 /* Newly freed, so the newest; joined with neighbours pending there too. */
-static void put_pending(struct sim_pending *pending,
-                        struct sim_extent *extent, uint64_t position)
+static void put_pending(struct sim_pending *pending, struct sim_extent *extent,
+                        uint64_t position)
 {
     extent->position = position;
-    if (extent->next != NULL && extent->next->state == SIM_EXTENT_PENDING
-        && extent->next->pending == pending) {
+    if (extent->next != NULL && extent->next->state == SIM_EXTENT_PENDING &&
+        extent->next->pending == pending) {
         pending_remove(pending, extent->next);
         sim_extent_absorb(extent);
     }
-    if (extent->prev != NULL && extent->prev->state == SIM_EXTENT_PENDING
-        && extent->prev->pending == pending) {
+    if (extent->prev != NULL && extent->prev->state == SIM_EXTENT_PENDING &&
+        extent->prev->pending == pending) {
         extent = extent->prev;
         pending_remove(pending, extent);
         sim_extent_absorb(extent);
@@ -124,15 +125,12 @@ static void put_pending(struct sim_pending *pending,
 /* Memory whose place was reached becomes free. */
 static void harvest(struct sim_pending *pending)
 {
-    while (pending->oldest != NULL
-           && sim_reached(pending->stream, pending->oldest->position)) {
+    while (pending->oldest != NULL &&
+           sim_reached(pending->stream, pending->oldest->position)) {
         struct sim_extent *extent = pending->oldest;
 
         pending_remove(pending, extent);
         sim_pool_put_ready(pending->pool, extent);
-    }
-    if (pending->oldest == NULL) {
-        drop_pending(pending);
     }
 }
 
@@ -145,22 +143,64 @@ void sim_pools_reached(struct sim_stream *stream)
     while (pending != NULL) {
         struct sim_pending *next = pending->next_of_stream;
 
-        if (pending->pool->opportunistic) {
+        if (pending->pool->opportunistic && pending->oldest != NULL) {
             harvest(pending);
+            sim_pool_settle(pending->pool);
         }
         pending = next;
     }
 }
 
-void sim_pool_harvest(struct sim_pool *pool)
+static void synchronized(struct sim_pending *pending)
+{
+    struct sim_pool *pool = pending->pool;
+
+    harvest(pending);
+    if (pending->oldest == NULL) {
+        drop_pending(pending);
+    }
+    if (pool->handle != NULL && pool->reserved > pool->threshold) {
+        sim_pool_trim(pool, pool->threshold);
+    }
+    sim_pool_settle(pool);
+}
+
+void sim_pools_synchronized(struct sim_stream *stream)
+{
+    struct sim_pending *pending = stream->pendings;
+
+    while (pending != NULL) {
+        struct sim_pending *next = pending->next_of_stream;
+
+        synchronized(pending);
+        pending = next;
+    }
+}
+
+void sim_pool_synchronize(struct sim_pool *pool,
+                          const struct sim_context *context)
 {
     struct sim_pending *pending = pool->pendings;
 
     while (pending != NULL) {
         struct sim_pending *next = pending->next_of_pool;
+        bool last = next == NULL;
 
-        harvest(pending);
+        if (pending->stream->context == context ||
+            pending->stream->context == NULL) {
+            synchronized(pending);
+        }
+        if (last) {
+            break; /* the pool may be gone */
+        }
         pending = next;
+    }
+}
+
+void sim_pool_drop_pendings(struct sim_pool *pool)
+{
+    while (pool->pendings != NULL) {
+        drop_pending(pool->pendings);
     }
 }
 
@@ -168,8 +208,7 @@ void sim_pool_harvest(struct sim_pool *pool)
 
 /* Make a block of the low end of an extent that is in no store any more. */
 static bool make_block(struct sim_pool *pool, struct sim_extent *extent,
-                       size_t size, size_t asked,
-                       struct sim_pending *pending,
+                       size_t size, size_t asked, struct sim_pending *pending,
                        struct sim_extent *older)
 {
     struct sim_extent *rest = NULL;
@@ -194,7 +233,7 @@ static bool make_block(struct sim_pool *pool, struct sim_extent *extent,
         }
     }
     pool->blocks++;
-    pool->used += size;
+    pool->used += asked;
     if (pool->used > pool->used_high) {
         pool->used_high = pool->used;
     }
@@ -229,9 +268,6 @@ static struct sim_extent *take_pending(struct sim_pending *pending,
         pending_insert(pending, extent, older);
         return NULL;
     }
-    if (pending->oldest == NULL) {
-        drop_pending(pending);
-    }
     return extent;
 }
 
@@ -260,9 +296,9 @@ static struct sim_extent *take_ordered(struct sim_pool *pool, size_t size,
         struct sim_extent *extent = pending->newest;
 
         for (; extent != NULL; extent = extent->older) {
-            if (extent->size >= size
-                && sim_places_cover(&stream->known, pending->stream,
-                                    extent->position)) {
+            if (extent->size >= size &&
+                sim_places_cover(&stream->known, pending->stream,
+                                 extent->position)) {
                 return take_pending(pending, extent, size, asked);
             }
         }
@@ -330,13 +366,15 @@ CUresult sim_pool_allocate(struct sim_pool *pool, size_t bytes,
             block = take_ready(pool, size, bytes);
         }
     }
-    if (block == NULL && pool->internal_dependencies
-        && pool->pendings != NULL) {
+    if (block == NULL && pool->internal_dependencies &&
+        pool->pendings != NULL) {
         block = take_waiting(pool, size, bytes, stream);
     }
     if (block == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    block->owner = stream;
+    sim_stream_hold(stream);
     *address = block->base;
     return CUDA_SUCCESS;
 }
@@ -346,30 +384,29 @@ CUresult sim_pool_allocate(struct sim_pool *pool, size_t bytes,
 static void count_free(struct sim_pool *pool, struct sim_extent *block)
 {
     sim_block_remove(block);
+    sim_stream_drop(block->owner);
+    block->owner = NULL;
     pool->blocks--;
-    pool->used -= block->size;
+    pool->used -= block->asked;
 }
 
 CUresult sim_pool_free(struct sim_extent *block, struct sim_stream *stream)
 {
     struct sim_pool *pool = block->region->pool;
-    struct sim_pending *pending;
+    struct sim_pending *pending = make_pending(pool, stream);
     struct sim_op *op;
 
-    if (pool->opportunistic && sim_runs_now(stream)) {
-        count_free(pool, block);
-        sim_pool_put_ready(pool, block);
-        return CUDA_SUCCESS;
-    }
-    pending = make_pending(pool, stream);
     if (pending == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    if (pool->opportunistic && sim_runs_now(stream)) {
+        count_free(pool, block);
+        sim_pool_put_ready(pool, block);
+        sim_pool_settle(pool);
+        return CUDA_SUCCESS;
+    }
     op = sim_op_new(SIM_OP_MARK);
     if (op == NULL) {
-        if (pending->oldest == NULL) {
-            drop_pending(pending);
-        }
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     count_free(pool, block);
@@ -385,5 +422,5 @@ void sim_pool_free_now(struct sim_extent *block)
 
     count_free(pool, block);
     sim_pool_put_ready(pool, block);
-    sim_pools_synchronized();
+    sim_pool_settle(pool);
 }

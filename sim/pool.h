@@ -26,35 +26,38 @@ struct CUmemPoolHandle_st {
     struct sim_slot slot;
 };
 
-/** What a pool has pending on one stream. */
+/** What a stream freed to a pool since it was last synchronised; memory that
+ *  it has not come to yet is in the store. */
 struct sim_pending {
     struct sim_pending *next_of_pool;
     struct sim_pending *next_of_stream;
     struct sim_pool *pool;
-    struct sim_stream *stream;           /**< held */
+    struct sim_stream *stream; /**< held */
     struct sim_store store;
-    struct sim_extent *oldest, *newest;  /**< by position */
+    struct sim_extent *oldest, *newest; /**< by position */
 };
 
 struct sim_pool {
-    struct sim_pool *prev, *next;        /**< all pools */
-    CUmemoryPool handle;                 /**< NULL once destroyed */
+    struct sim_pool *prev, *next; /**< all pools */
+    CUmemoryPool handle;          /**< NULL once destroyed */
     CUmemAllocationType type;
     CUmemLocation location;
     unsigned handle_types;
-    int device;                          /**< -1: host memory */
+    int device; /**< -1: host memory */
     bool is_default;
-    uint64_t max_size;                   /**< 0: the device's capacity */
+    uint64_t max_size; /**< 0: the device's capacity */
     size_t granule;
 
     uint64_t threshold;
     bool follow_events, opportunistic, internal_dependencies;
     uint64_t reserved, reserved_high, used, used_high;
-    uint8_t access[SIM_MAX_DEVICES];     /**< CUmemAccess_flags */
+    uint8_t access[SIM_MAX_DEVICES]; /**< CUmemAccess_flags */
 
-    uint64_t blocks;                     /**< live */
+    uint64_t blocks; /**< live */
+    uint64_t pending_extents;
+    bool is_graph; /**< for blocks of captures */
     struct sim_store ready;
-    struct sim_extent *holes;            /**< through link_next */
+    struct sim_extent *holes; /**< through link_next */
     struct sim_pending *pendings;
 };
 
@@ -66,12 +69,12 @@ CUresult sim_pool_free(struct sim_extent *block, struct sim_stream *stream);
 
 /** Take a block back at once: all work is known to be done. */
 void sim_pool_free_now(struct sim_extent *block);
-/** Free what lies behind places that were reached. */
-void sim_pool_harvest(struct sim_pool *pool);
 /** A stream ran on: what was freed there up to now is free. */
 void sim_pools_reached(struct sim_stream *stream);
-/** The host synchronised: pools give back what their threshold says. */
-void sim_pools_synchronized(void);
+/** The host synchronised with a stream, or with all streams of a context:
+ *  the pools to which those freed give back what their threshold says. */
+void sim_pools_synchronized(struct sim_stream *stream);
+void sim_pools_synchronized_context(const struct sim_context *context);
 /** Give free memory back until `keep` bytes are left. */
 void sim_pool_trim(struct sim_pool *pool, uint64_t keep);
 
@@ -80,10 +83,18 @@ struct sim_pool *sim_pool_find(CUmemoryPool handle);
 CUmemoryPool sim_pool_handle(const struct sim_pool *pool);
 /** The pool of a device that allocations use by default. */
 struct sim_pool *sim_pool_current(int device);
+/** The pool of a device for blocks of captures. */
+struct sim_pool *sim_pool_for_graphs(int device);
 uint64_t sim_pools_live(void);
 /** Live blocks of all pools, and their bytes. */
 void sim_pools_count(uint64_t *blocks, uint64_t *bytes);
 void sim_pools_reset(void);
+
+/** Delete a destroyed pool once nothing of it is out or pending. */
+void sim_pool_settle(struct sim_pool *pool);
+void sim_pool_synchronize(struct sim_pool *pool,
+                          const struct sim_context *context);
+void sim_pool_drop_pendings(struct sim_pool *pool);
 
 /* The parts of a pool, pool_memory.c. */
 

@@ -12,8 +12,11 @@
 
 #define GRANULE ((size_t)32 << 20)
 #define HOST_GRANULE ((size_t)2 << 20)
+/* What a pool may be limited to at most: address space is finite. */
+#define MOST ((size_t)1 << 40)
 
-static struct sim_slots slots;
+/* A fresh pool never has the handle of the one destroyed last. */
+static struct sim_slots slots = {.reuse_late = true};
 static struct sim_pool *pools;
 static uint64_t default_count;
 
@@ -64,12 +67,9 @@ static void own_access(struct sim_pool *pool)
     }
 }
 
-/* A recycled handle comes with the access rights of the pool before it, as
- * drivers have been seen to do. */
 static struct sim_pool *new_pool(const CUmemPoolProps *properties)
 {
     struct sim_pool *pool = calloc(1, sizeof *pool);
-    struct sim_slot *slot;
 
     if (pool == NULL) {
         return NULL;
@@ -77,21 +77,33 @@ static struct sim_pool *new_pool(const CUmemPoolProps *properties)
     pool->type = properties->allocType;
     pool->location = properties->location;
     pool->handle_types = (unsigned)properties->handleTypes;
-    pool->device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE
-                           && properties->allocType
-                                  == CU_MEM_ALLOCATION_TYPE_PINNED
-                       ? properties->location.id
-                       : -1;
+    pool->device =
+        properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED
+            ? properties->location.id
+            : -1;
     pool->granule = pool->device >= 0 ? GRANULE : HOST_GRANULE;
-    pool->max_size = (properties->maxSize + pool->granule - 1) / pool->granule
-                     * pool->granule;
+    pool->max_size = (properties->maxSize + pool->granule - 1) /
+                     pool->granule * pool->granule;
     pool->follow_events = true;
     pool->opportunistic = true;
     pool->internal_dependencies = true;
-    slot = sim_slot_take(&slots, pool);
+    pool->next = pools;
+    if (pools != NULL) {
+        pools->prev = pool;
+    }
+    pools = pool;
+    return pool;
+}
+
+/* A recycled handle comes with the access rights of the pool before it, as
+ * drivers have been seen to do. */
+static bool take_handle(struct sim_pool *pool)
+{
+    struct sim_slot *slot = sim_slot_take(&slots, pool);
+
     if (slot == NULL) {
-        free(pool);
-        return NULL;
+        return false;
     }
     if (slot->inherited != NULL) {
         memcpy(pool->access, slot->inherited, sizeof pool->access);
@@ -100,12 +112,7 @@ static struct sim_pool *new_pool(const CUmemPoolProps *properties)
     }
     own_access(pool);
     pool->handle = (CUmemoryPool)slot;
-    pool->next = pools;
-    if (pools != NULL) {
-        pools->prev = pool;
-    }
-    pools = pool;
-    return pool;
+    return true;
 }
 
 static void give_handle(struct sim_pool *pool)
@@ -126,7 +133,7 @@ static void give_handle(struct sim_pool *pool)
 
 static void delete_pool(struct sim_pool *pool)
 {
-    assert(pool->handle == NULL && pool->pendings == NULL);
+    sim_pool_drop_pendings(pool);
     sim_pool_trim(pool, 0);
     if (pool->device >= 0) {
         sim_device_give(pool->device, pool->reserved);
@@ -143,29 +150,22 @@ static void delete_pool(struct sim_pool *pool)
     free(pool);
 }
 
-/* A destroyed pool goes when nothing of it is out or pending. */
-static void settle(struct sim_pool *pool)
+void sim_pool_settle(struct sim_pool *pool)
 {
-    if (pool->handle == NULL && pool->blocks == 0 && pool->pendings == NULL) {
+    if (pool->handle == NULL && !pool->is_graph && pool->blocks == 0 &&
+        pool->pending_extents == 0) {
         delete_pool(pool);
     }
 }
 
-void sim_pools_synchronized(void)
+void sim_pools_synchronized_context(const struct sim_context *context)
 {
     struct sim_pool *pool = pools;
 
     while (pool != NULL) {
         struct sim_pool *next = pool->next;
 
-        if (pool->pendings != NULL) {
-            sim_pool_harvest(pool);
-        }
-        if (pool->handle == NULL) {
-            settle(pool);
-        } else if (pool->reserved > pool->threshold) {
-            sim_pool_trim(pool, pool->threshold);
-        }
+        sim_pool_synchronize(pool, context);
         pool = next;
     }
 }
@@ -178,7 +178,7 @@ void sim_pools_reset(void)
         struct sim_pool *pool = pools;
 
         pools = pool->next;
-        assert(pool->pendings == NULL);
+        sim_pool_drop_pendings(pool);
         sim_pool_release_windows(pool);
         free(pool);
     }
@@ -190,6 +190,7 @@ void sim_pools_reset(void)
     for (i = 0; i < SIM_MAX_DEVICES; i++) {
         sim.devices[i].default_pool = NULL;
         sim.devices[i].current_pool = NULL;
+        sim.devices[i].graph_pool = NULL;
         sim.devices[i].taken = 0;
     }
 }
@@ -198,14 +199,13 @@ static CUresult check_location(const CUmemPoolProps *properties)
 {
     switch (properties->location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-        if (sim_device_find(properties->location.id) == NULL) {
-            return CUDA_ERROR_INVALID_DEVICE;
-        }
-        return CUDA_SUCCESS;
+        return sim_device_find(properties->location.id) != NULL
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_VALUE;
     case CU_MEM_LOCATION_TYPE_HOST:
         return sim.devices[0].attributes
-                           [CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED]
-                       != 0
+                           [CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED] !=
+                       0
                    ? CUDA_SUCCESS
                    : CUDA_ERROR_NOT_SUPPORTED;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
@@ -222,14 +222,24 @@ static CUresult check_location(const CUmemPoolProps *properties)
     }
 }
 
+static bool is_zero(const unsigned char *bytes, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count && bytes[i] == 0; i++) {
+    }
+    return i == count;
+}
+
 static CUresult check_properties(const CUmemPoolProps *properties)
 {
     const int *attributes = sim.devices[0].attributes;
     unsigned types = (unsigned)properties->handleTypes;
+    unsigned supported;
     CUresult res;
 
-    if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED
-        && properties->allocType != CU_MEM_ALLOCATION_TYPE_MANAGED) {
+    if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED &&
+        properties->allocType != CU_MEM_ALLOCATION_TYPE_MANAGED) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     res = check_location(properties);
@@ -242,23 +252,21 @@ static CUresult check_properties(const CUmemPoolProps *properties)
     if (attributes[CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED] == 0) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (types != 0
-        && ((types & (types - 1)) != 0
-            || (types
-                & (unsigned)attributes
-                    [CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES])
-                   == 0
-            || properties->location.type == CU_MEM_LOCATION_TYPE_HOST)) {
+    supported = (unsigned)
+        attributes[CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES];
+    if (properties->location.type == CU_MEM_LOCATION_TYPE_HOST) {
+        supported = 0;
+    }
+    if ((types & ~supported) != 0 ||
+        !is_zero(properties->reserved, sizeof properties->reserved)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (properties->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED
-        && properties->maxSize != 0) {
+    if (properties->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED &&
+        properties->maxSize != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (properties->maxSize > SIZE_MAX / 4) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return CUDA_SUCCESS;
+    return properties->maxSize <= MOST ? CUDA_SUCCESS
+                                       : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult create(CUmemoryPool *handle, const CUmemPoolProps *properties)
@@ -275,6 +283,10 @@ static CUresult create(CUmemoryPool *handle, const CUmemPoolProps *properties)
     }
     pool = new_pool(properties);
     if (pool == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (!take_handle(pool)) {
+        delete_pool(pool);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *handle = pool->handle;
@@ -302,7 +314,7 @@ static CUresult destroy(CUmemoryPool handle)
         }
     }
     give_handle(pool);
-    settle(pool);
+    sim_pool_settle(pool);
     return CUDA_SUCCESS;
 }
 
@@ -313,23 +325,49 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
 
 /* The pools of a device. */
 
+static struct sim_pool *new_device_pool(int device)
+{
+    CUmemPoolProps properties;
+
+    memset(&properties, 0, sizeof properties);
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = device;
+    return new_pool(&properties);
+}
+
 static struct sim_pool *default_pool(int device)
 {
     struct sim_device *of = &sim.devices[device];
-    CUmemPoolProps properties;
 
     if (of->default_pool == NULL) {
-        memset(&properties, 0, sizeof properties);
-        properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-        properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-        properties.location.id = device;
-        of->default_pool = new_pool(&properties);
-        if (of->default_pool != NULL) {
-            of->default_pool->is_default = true;
-            default_count++;
+        struct sim_pool *pool = new_device_pool(device);
+
+        if (pool == NULL) {
+            return NULL;
         }
+        if (!take_handle(pool)) {
+            delete_pool(pool);
+            return NULL;
+        }
+        pool->is_default = true;
+        default_count++;
+        of->default_pool = pool;
     }
     return of->default_pool;
+}
+
+struct sim_pool *sim_pool_for_graphs(int device)
+{
+    struct sim_device *of = &sim.devices[device];
+
+    if (of->graph_pool == NULL) {
+        of->graph_pool = new_device_pool(device);
+        if (of->graph_pool != NULL) {
+            of->graph_pool->is_graph = true;
+        }
+    }
+    return of->graph_pool;
 }
 
 struct sim_pool *sim_pool_current(int device)
@@ -353,8 +391,8 @@ static CUresult get_device_pool(CUmemoryPool *handle, CUdevice dev,
     if (sim_device_find(dev) == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    if (sim.devices[dev].attributes[CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED]
-        == 0) {
+    if (sim.devices[dev]
+            .attributes[CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED] == 0) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     pool = current ? sim_pool_current(dev) : default_pool(dev);
@@ -368,9 +406,8 @@ static CUresult get_device_pool(CUmemoryPool *handle, CUdevice dev,
 CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out,
                                            CUdevice dev)
 {
-    SIM_ENTRY(cuDeviceGetDefaultMemPool,
-              get_device_pool(pool_out, dev, false), NULL, SIM_OUT(pool_out),
-              dev, 0);
+    SIM_ENTRY(cuDeviceGetDefaultMemPool, get_device_pool(pool_out, dev, false),
+              NULL, SIM_OUT(pool_out), dev, 0);
 }
 
 CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
@@ -406,8 +443,8 @@ static CUresult get_located_pool(CUmemoryPool *handle,
     if (handle == NULL || location == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (type == CU_MEM_ALLOCATION_TYPE_PINNED
-        && location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    if (type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+        location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
         return get_device_pool(handle, location->id, current);
     }
     return CUDA_ERROR_NOT_SUPPORTED;
@@ -435,8 +472,8 @@ static CUresult set_located_pool(const CUmemLocation *location,
     if (location == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (type == CU_MEM_ALLOCATION_TYPE_PINNED
-        && location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    if (type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+        location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
         return set_device_pool(location->id, pool);
     }
     return CUDA_ERROR_NOT_SUPPORTED;
@@ -484,15 +521,18 @@ static uint64_t *number_of(struct sim_pool *pool,
     }
 }
 
-static CUresult set_attribute(CUmemoryPool handle,
+static CUresult set_attribute(struct sim_thread *self, CUmemoryPool handle,
                               CUmemPool_attribute attribute, const void *value)
 {
     struct sim_pool *pool = sim_pool_find(handle);
     bool *flag;
     cuuint64_t number;
 
-    if (pool == NULL || value == NULL) {
+    if (pool == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (value == NULL) {
+        sim_crash(self, "no value for pool", handle);
     }
     flag = flag_of(pool, attribute);
     if (flag != NULL) {
@@ -502,9 +542,9 @@ static CUresult set_attribute(CUmemoryPool handle,
         *flag = setting != 0;
         return CUDA_SUCCESS;
     }
-    if (number_of(pool, attribute) == NULL
-        || attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
-        || attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT) {
+    if (number_of(pool, attribute) == NULL ||
+        attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ||
+        attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     memcpy(&number, value, sizeof number);
@@ -527,8 +567,8 @@ static CUresult set_attribute(CUmemoryPool handle,
 CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool,
                                        CUmemPool_attribute attr, void *value)
 {
-    SIM_ENTRY(cuMemPoolSetAttribute, set_attribute(pool, attr, value), NULL,
-              pool, attr, 0);
+    SIM_ENTRY(cuMemPoolSetAttribute, set_attribute(self, pool, attr, value),
+              NULL, pool, attr, 0);
 }
 
 static CUresult get_attribute(CUmemoryPool handle,
@@ -591,14 +631,16 @@ static CUresult check_access(const struct sim_pool *pool,
     if (sim_device_find(entry->location.id) == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    if (entry->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE
-        && entry->flags != CU_MEM_ACCESS_FLAGS_PROT_READ
-        && entry->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+    if (entry->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+        entry->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+        entry->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (entry->location.id == pool->device
-        && entry->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
-        return CUDA_ERROR_INVALID_DEVICE;
+    if (entry->location.id == pool->device &&
+        entry->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+        return entry->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE
+                   ? CUDA_ERROR_INVALID_DEVICE
+                   : CUDA_ERROR_NOT_SUPPORTED;
     }
     return CUDA_SUCCESS;
 }
@@ -638,12 +680,10 @@ static CUresult get_access(CUmemAccess_flags *flags, CUmemoryPool handle,
 {
     struct sim_pool *pool = sim_pool_find(handle);
 
-    if (flags == NULL || pool == NULL || location == NULL
-        || location->type != CU_MEM_LOCATION_TYPE_DEVICE) {
+    if (flags == NULL || pool == NULL || location == NULL ||
+        location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        sim_device_find(location->id) == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (sim_device_find(location->id) == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
     }
     *flags = (CUmemAccess_flags)pool->access[location->id];
     return CUDA_SUCCESS;

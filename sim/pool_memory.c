@@ -71,9 +71,9 @@ static struct sim_region *new_window(struct sim_pool *pool, size_t size)
     }
     /* Twice the memory that there is, so that large requests find room
      * between the old ones; less where the address space runs short. */
-    window = 2 * (size_t)(pool->max_size != 0
-                              ? pool->max_size
-                              : sim.devices[pool->device].capacity);
+    window =
+        2 * (size_t)(pool->max_size != 0 ? pool->max_size
+                                         : sim.devices[pool->device].capacity);
     for (;;) {
         window = round_up(window < size ? size : window, pool->granule);
         region = sim_region_device(pool->device, window, pool->granule,
@@ -93,8 +93,8 @@ static struct sim_extent *add_window(struct sim_pool *pool, size_t size)
         return NULL;
     }
     region->pool = pool;
-    region->first = sim_extent_new(region, region->base, region->size,
-                                   SIM_EXTENT_HOLE);
+    region->first =
+        sim_extent_new(region, region->base, region->size, SIM_EXTENT_HOLE);
     if (region->first == NULL) {
         sim_region_free(region);
         return NULL;
@@ -142,9 +142,8 @@ static size_t cost_of(const struct sim_pool *pool,
 
 static bool charge(struct sim_pool *pool, size_t bytes)
 {
-    if (pool->max_size != 0
-        && (pool->reserved >= pool->max_size
-            || bytes > pool->max_size - pool->reserved)) {
+    if (pool->max_size != 0 && (pool->reserved >= pool->max_size ||
+                                bytes > pool->max_size - pool->reserved)) {
         return false;
     }
     if (pool->device >= 0 && !sim_device_take(pool->device, bytes)) {
@@ -208,8 +207,7 @@ CUresult sim_pool_grow(struct sim_pool *pool, size_t size)
         }
     }
     if (best == NULL || cost == SIZE_MAX) {
-        if (pool->device >= 0
-            && size > sim.devices[pool->device].capacity) {
+        if (pool->device >= 0 && size > sim.devices[pool->device].capacity) {
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
         best = add_window(pool, size);
@@ -280,12 +278,12 @@ static size_t empty_extent(struct sim_pool *pool, struct sim_extent *extent,
 
 void sim_pool_trim(struct sim_pool *pool, uint64_t keep)
 {
-    struct sim_extent *extent = sim_store_next(&pool->ready, pool->granule,
-                                               NULL);
+    struct sim_extent *extent =
+        sim_store_next(&pool->ready, pool->granule, NULL);
 
     while (extent != NULL && pool->reserved > keep) {
-        struct sim_extent *next = sim_store_next(&pool->ready, pool->granule,
-                                                 extent);
+        struct sim_extent *next =
+            sim_store_next(&pool->ready, pool->granule, extent);
 
         empty_extent(pool, extent, pool->reserved - keep);
         extent = next;

@@ -13,6 +13,7 @@
 #include "sim/context.h"
 #include "sim/event.h"
 #include "sim/memory.h"
+#include "sim/plain.h"
 #include "sim/pool.h"
 
 /* Streams that have operations, in no order; each is held by its place. */
@@ -20,12 +21,14 @@ static struct sim_stream **busy;
 static size_t busy_count, busy_room;
 static uint64_t op_serial;
 static uint64_t pending_count;
+static struct sim_stream *stalled_streams; /* each held */
 static struct sim_op *spare_ops;
 
 /* A seed gives the same numbers everywhere (splitmix64). */
 
 void sim_schedule_seed(uint64_t seed)
 {
+    sim.in_order = seed == 0;
     sim.random = seed;
 }
 
@@ -125,6 +128,20 @@ static bool may_run(const struct sim_stream *stream)
     return true;
 }
 
+static struct sim_stream *pick_oldest(void)
+{
+    struct sim_stream *chosen = NULL;
+    size_t i;
+
+    for (i = 0; i < busy_count; i++) {
+        if ((chosen == NULL || busy[i]->head->serial < chosen->head->serial) &&
+            may_run(busy[i])) {
+            chosen = busy[i];
+        }
+    }
+    return chosen;
+}
+
 /* One of the streams whose head may run. */
 static struct sim_stream *pick(void)
 {
@@ -132,6 +149,9 @@ static struct sim_stream *pick(void)
     uint64_t seen = 0;
     size_t i;
 
+    if (sim.in_order) {
+        return pick_oldest();
+    }
     for (i = 0; i < busy_count; i++) {
         if (may_run(busy[i])) {
             seen++;
@@ -148,8 +168,10 @@ static struct sim_stream *pick(void)
 /* What no program may do was done: work met memory that is not there. */
 static void break_context(struct sim_context *context, uintptr_t address)
 {
-    fprintf(stderr, "libcucoremr-sim: work of a stream used %#" PRIxPTR
-            ", where no memory is\n", address);
+    fprintf(stderr,
+            "libcucoremr-sim: work of a stream used %#" PRIxPTR
+            ", where no memory is\n",
+            address);
     context->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
@@ -262,6 +284,9 @@ static void run_head(struct sim_stream *stream)
     case SIM_OP_CALLBACK:
         call_host(stream, op);
         break;
+    case SIM_OP_GIVE_BACK:
+        sim_plain_give_back(op->region, op->extent);
+        break;
     case SIM_OP_MARK:
     case SIM_OP_WAIT:
     default:
@@ -302,6 +327,46 @@ uint64_t sim_run(uint64_t operations)
     return ran;
 }
 
+void sim_stall(struct sim_stream *stream, CUstream handle)
+{
+    stream->stalled_as = handle;
+    if (!stream->stalled) {
+        stream->stalled = true;
+        stream->next_stalled = stalled_streams;
+        stalled_streams = stream;
+        sim_stream_hold(stream);
+    }
+}
+
+static void unstall(struct sim_stream **link)
+{
+    struct sim_stream *stream = *link;
+
+    *link = stream->next_stalled;
+    stream->next_stalled = NULL;
+    stream->stalled = false;
+    sim_stream_drop(stream);
+}
+
+bool sim_release(CUstream handle)
+{
+    struct sim_stream **link = &stalled_streams;
+    bool any = false;
+
+    while (*link != NULL) {
+        if ((*link)->stalled_as == handle) {
+            unstall(link);
+            any = true;
+        } else {
+            link = &(*link)->next_stalled;
+        }
+    }
+    if (any) {
+        sim_released();
+    }
+    return any;
+}
+
 void sim_released(void)
 {
     if (sim.mode == CCMR_SIM_EAGER) {
@@ -325,15 +390,16 @@ static bool add_implicit(struct sim_stream *stream, struct sim_places *after)
             return true;
         }
         for (i = 0; i < busy_count; i++) {
-            if (busy[i]->context == context && sim_stream_is_blocking(busy[i])
-                && !sim_places_add(after, busy[i], busy[i]->enqueued)) {
+            if (busy[i]->context == context &&
+                sim_stream_is_blocking(busy[i]) &&
+                !sim_places_add(after, busy[i], busy[i]->enqueued)) {
                 return false;
             }
         }
         return true;
     }
-    if (!sim_stream_is_blocking(stream) || legacy == NULL
-        || legacy->busy_index == 0) {
+    if (!sim_stream_is_blocking(stream) || legacy == NULL ||
+        legacy->busy_index == 0) {
         return true;
     }
     return sim_places_add(after, legacy, legacy->enqueued);
@@ -343,8 +409,8 @@ bool sim_runs_now(const struct sim_stream *stream)
 {
     const struct sim_context *context = stream->context;
 
-    if (sim.mode != CCMR_SIM_EAGER || stream->busy_index != 0
-        || stream->stalled) {
+    if (sim.mode != CCMR_SIM_EAGER || stream->busy_index != 0 ||
+        stream->stalled) {
         return false;
     }
     if (busy_count == 0) {
@@ -353,8 +419,8 @@ bool sim_runs_now(const struct sim_stream *stream)
     if (stream->kind == SIM_STREAM_LEGACY) {
         return context->blocking_busy == 0;
     }
-    return !sim_stream_is_blocking(stream) || context->legacy == NULL
-           || context->legacy->busy_index == 0;
+    return !sim_stream_is_blocking(stream) || context->legacy == NULL ||
+           context->legacy->busy_index == 0;
 }
 
 CUresult sim_submit(struct sim_stream *stream, struct sim_op *op)
@@ -363,9 +429,9 @@ CUresult sim_submit(struct sim_stream *stream, struct sim_op *op)
         sim_op_free(op);
         return stream->context->broken;
     }
-    if (!add_implicit(stream, &op->after)
-        || !sim_places_merge(&stream->known, &op->after)
-        || (stream->busy_index == 0 && !enter_busy(stream))) {
+    if (!add_implicit(stream, &op->after) ||
+        !sim_places_merge(&stream->known, &op->after) ||
+        (stream->busy_index == 0 && !enter_busy(stream))) {
         sim_op_free(op);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -404,13 +470,14 @@ static _Noreturn void give_up_waiting(void)
 {
     size_t i;
 
-    fprintf(stderr, "libcucoremr-sim: %s has waited %" PRIu64
+    fprintf(stderr,
+            "libcucoremr-sim: %s has waited %" PRIu64
             " ms for work that nobody lets run\n",
             sim_call_name(sim_self_unlocked()->call), sim.wait_limit);
     for (i = 0; i < busy_count; i++) {
-        fprintf(stderr, "  stream id %" PRIu64 ": %" PRIu64
-                " operations left%s%s\n", busy[i]->id,
-                busy[i]->enqueued - busy[i]->completed,
+        fprintf(stderr,
+                "  stream id %" PRIu64 ": %" PRIu64 " operations left%s%s\n",
+                busy[i]->id, busy[i]->enqueued - busy[i]->completed,
                 busy[i]->stalled ? ", stalled" : "",
                 busy[i]->running ? ", in a host function" : "");
     }
@@ -441,18 +508,25 @@ static void step_or_wait(void)
     }
 }
 
+void sim_wait_quietly(struct sim_stream *stream, uint64_t position)
+{
+    sim_stream_hold(stream);
+    while (!sim_reached(stream, position)) {
+        step_or_wait();
+    }
+    sim_stream_drop(stream);
+}
+
 CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position)
 {
     CUresult broken;
 
     sim_stream_hold(stream);
-    while (!sim_reached(stream, position)) {
-        step_or_wait();
-    }
+    sim_wait_quietly(stream, position);
     broken = stream->context != NULL ? stream->context->broken
                                      : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    sim_pools_synchronized(stream);
     sim_stream_drop(stream);
-    sim_pools_synchronized();
     return broken;
 }
 
@@ -464,9 +538,9 @@ static bool work_left(const struct sim_context *context, int device,
     size_t i;
 
     for (i = 0; i < busy_count; i++) {
-        if ((context == NULL || busy[i]->context == context)
-            && (device < 0 || busy[i]->device == device)
-            && busy[i]->head->serial <= serial) {
+        if ((context == NULL || busy[i]->context == context) &&
+            (device < 0 || busy[i]->device == device) &&
+            busy[i]->head->serial <= serial) {
             return true;
         }
     }
@@ -480,7 +554,7 @@ CUresult sim_wait_context(struct sim_context *context)
     while (work_left(context, -1, serial)) {
         step_or_wait();
     }
-    sim_pools_synchronized();
+    sim_pools_synchronized_context(context);
     return context->broken;
 }
 
@@ -511,27 +585,58 @@ CUresult sim_wait_legacy(struct sim_stream *legacy)
     return sim_wait_stream(legacy, legacy->enqueued);
 }
 
+/* How many operations a question may run. Who asks again gets there. */
+static uint64_t progress_of_asking(void)
+{
+    return sim.in_order ? UINT64_MAX : random_number() % 3 + 1;
+}
+
 CUresult sim_ask(struct sim_stream *stream, uint64_t position)
 {
-    CUresult broken = stream->context != NULL ? stream->context->broken
-                                              : CUDA_SUCCESS;
+    CUresult res = CUDA_ERROR_NOT_READY;
+    uint64_t most = progress_of_asking();
 
-    if (!sim_reached(stream, position)) {
-        sim_stream_hold(stream);
-        sim_run(1 + random_number() % 3);
-        sim_stream_drop(stream);
-        return CUDA_ERROR_NOT_READY;
+    sim_stream_hold(stream);
+    while (!sim_reached(stream, position) && most > 0 && sim_run(1) != 0) {
+        most--;
     }
-    return broken;
+    if (sim_reached(stream, position)) {
+        res = stream->context != NULL ? stream->context->broken : CUDA_SUCCESS;
+    }
+    sim_stream_drop(stream);
+    return res;
+}
+
+CUresult sim_ask_legacy(struct sim_stream *legacy)
+{
+    struct sim_context *context = legacy->context;
+    CUresult res = CUDA_ERROR_NOT_READY;
+    uint64_t most = progress_of_asking();
+
+    sim_stream_hold(legacy);
+    while (legacy->context != NULL &&
+           (legacy->busy_index != 0 || context->blocking_busy != 0) &&
+           most > 0 && sim_run(1) != 0) {
+        most--;
+    }
+    if (legacy->context == NULL) {
+        res = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    } else if (legacy->busy_index == 0 && context->blocking_busy == 0) {
+        res = context->broken;
+    }
+    sim_stream_drop(legacy);
+    return res;
 }
 
 void sim_context_abandon(struct sim_context *context)
 {
-    size_t i;
+    struct sim_stream **link = &stalled_streams;
 
-    for (i = 0; i < busy_count; i++) {
-        if (busy[i]->context == context) {
-            busy[i]->stalled = false;
+    while (*link != NULL) {
+        if ((*link)->context == context || (*link)->context == NULL) {
+            unstall(link);
+        } else {
+            link = &(*link)->next_stalled;
         }
     }
     while (work_left(context, -1, UINT64_MAX)) {

@@ -5,9 +5,10 @@
  * Every stream is a queue of operations. One may run when it is at the head
  * of its stream, its stream is not stalled, and every place that it waits for
  * has been reached. Whoever runs work (a caller that waits, that asks, or in
- * eager mode any caller) picks among those that may run; a generator with a
- * seed decides. There are no threads of the simulator's own, so the same
- * calls with the same seed run the same way.
+ * eager mode any caller) picks among those that may run: the one enqueued
+ * first where the seed is 0, else a generator with the seed decides. There are
+ * no threads of the simulator's own, so the same calls with the same seed run
+ * the same way.
  */
 #ifndef SIM_SCHEDULE_H
 #define SIM_SCHEDULE_H
@@ -15,30 +16,33 @@
 #include "sim/stream.h"
 
 enum sim_op_kind {
-    SIM_OP_MARK,                 /**< a place and no more: a record, a free */
-    SIM_OP_WAIT,                 /**< places alone */
+    SIM_OP_MARK, /**< a place and no more: a record, a free */
+    SIM_OP_WAIT, /**< places alone */
     SIM_OP_COPY,
     SIM_OP_FILL,
-    SIM_OP_RECORD,               /**< a mark that notes the time */
+    SIM_OP_RECORD, /**< a mark that notes the time */
     SIM_OP_HOST,
-    SIM_OP_CALLBACK
+    SIM_OP_CALLBACK,
+    SIM_OP_GIVE_BACK /**< a plain block goes in stream order */
 };
 
 struct sim_op {
     struct sim_op *next;
     enum sim_op_kind kind;
-    uint64_t serial;             /**< order of enqueueing, over all streams */
-    struct sim_places after;     /**< places that must be reached first */
-    uintptr_t to, from;          /**< copy and fill */
+    uint64_t serial;         /**< order of enqueueing, over all streams */
+    struct sim_places after; /**< places that must be reached first */
+    uintptr_t to, from;      /**< copy and fill */
     size_t bytes;
-    void *staged;                /**< copy: bytes taken at the call, owned */
-    unsigned value, width;       /**< fill */
-    CUevent event;               /**< record */
-    uint64_t generation;         /**< of the event's record */
+    void *staged;          /**< copy: bytes taken at the call, owned */
+    unsigned value, width; /**< fill */
+    CUevent event;         /**< record */
+    uint64_t generation;   /**< of the event's record */
     CUhostFn function;
     CUstreamCallback callback;
     void *data;
-    CUstream named;              /**< what a callback is told */
+    CUstream named;            /**< what a callback is told */
+    struct sim_region *region; /**< give back: a large block, or ... */
+    struct sim_extent *extent; /**< ... a small one */
 };
 
 /** A fresh operation, or NULL. */
@@ -54,16 +58,16 @@ void sim_op_carry_out(struct sim_context *context, const struct sim_op *op);
 
 /** Run up to so many operations; how many ran. */
 uint64_t sim_run(uint64_t operations);
-/** After a stall was lifted. */
+/** Hold a stream, known by that handle or token, until it is released. */
+void sim_stall(struct sim_stream *stream, CUstream handle);
+/** Release all streams that were stalled by that handle, dead ones too. */
+bool sim_release(CUstream handle);
+/** After something changed that may let work run. */
 void sim_released(void);
 
-/** The position of a stream at which all its work so far is done. */
-static inline uint64_t sim_stream_goal(const struct sim_stream *stream)
-{
-    return stream->enqueued;
-}
-
 /** Wait until a place is reached. The stream is held meanwhile. */
+void sim_wait_quietly(struct sim_stream *stream, uint64_t position);
+/** The same as the host's synchronisation, which pools notice. */
 CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position);
 /** Wait for the legacy stream, and so for all that it waits for. */
 CUresult sim_wait_legacy(struct sim_stream *legacy);
@@ -73,6 +77,8 @@ void sim_wait_device(int device);
 /** CUDA_SUCCESS if a place is reached, else CUDA_ERROR_NOT_READY. Asking
  *  lets some work run: who polls gets there. */
 CUresult sim_ask(struct sim_stream *stream, uint64_t position);
+/** The same about the legacy stream and all that it waits for. */
+CUresult sim_ask_legacy(struct sim_stream *legacy);
 /** Run all work of a context, stalled or not. */
 void sim_context_abandon(struct sim_context *context);
 

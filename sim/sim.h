@@ -21,7 +21,7 @@
  *     CUCOREMR_SIM_MEMORY          bytes of each device, with K, M, G, T or
  *                                  KiB, MiB, GiB, TiB after the number (16GiB)
  *     CUCOREMR_SIM_MODE            eager or late (eager)
- *     CUCOREMR_SIM_SEED            seed of the schedule (1)
+ *     CUCOREMR_SIM_SEED            seed of the schedule (0)
  *     CUCOREMR_SIM_DRIVER_VERSION  such as 13000 (13000)
  *     CUCOREMR_SIM_HIDE            name,name: calls that are not there
  *
@@ -77,24 +77,24 @@ typedef struct ccmr_sim_record {
 /** What is alive. Set `size` before the call. */
 typedef struct ccmr_sim_census {
     size_t size;
-    uint64_t contexts;          /**< created ones, and retains of primaries */
-    uint64_t streams;           /**< created, not destroyed */
-    uint64_t events;            /**< created, not destroyed */
-    uint64_t pools;             /**< created, not destroyed */
-    uint64_t graphs;            /**< made by hand or by captures */
-    uint64_t captures;          /**< begun, not ended */
-    uint64_t plain_blocks;      /**< cuMemAlloc */
+    uint64_t contexts;     /**< created ones, and retains of primaries */
+    uint64_t streams;      /**< created, not destroyed */
+    uint64_t events;       /**< created, not destroyed */
+    uint64_t pools;        /**< created, not destroyed */
+    uint64_t graphs;       /**< made by hand or by captures */
+    uint64_t captures;     /**< begun, not ended */
+    uint64_t plain_blocks; /**< cuMemAlloc */
     uint64_t plain_bytes;
-    uint64_t pinned_blocks;     /**< cuMemHostAlloc, cuMemAllocHost */
+    uint64_t pinned_blocks; /**< cuMemHostAlloc, cuMemAllocHost */
     uint64_t pinned_bytes;
     uint64_t registered_ranges; /**< cuMemHostRegister */
     uint64_t managed_blocks;    /**< cuMemAllocManaged */
     uint64_t managed_bytes;
-    uint64_t pool_blocks;       /**< from any pool, not yet freed */
+    uint64_t pool_blocks; /**< from any pool, not yet freed */
     uint64_t pool_bytes;
     uint64_t pending_operations; /**< enqueued, not yet run */
-    uint64_t device_bytes;      /**< device memory taken, all devices */
-    uint64_t touched_bytes;     /**< host memory that stands behind it */
+    uint64_t device_bytes;       /**< device memory taken, all devices */
+    uint64_t touched_bytes;      /**< host memory that stands behind it */
 } ccmr_sim_census;
 
 /** Everything that can be steered. */
@@ -131,11 +131,17 @@ typedef struct ccmr_sim_table {
     /* The schedule. */
 
     int (*set_mode)(ccmr_sim_mode mode);
+    /** With seed 0 work runs in the order in which it was enqueued, and who
+     *  asks for it (a query) finds all done that could be done. With any
+     *  other seed chance decides which of the streams that could run goes
+     *  on, and how far it is when somebody asks. */
     int (*set_seed)(uint64_t seed);
     /** Hold a stream: what is enqueued on it, and what waits for that, does
      *  not run until release. A token stands for the calling thread's
      *  stream of the current context. Stalls do not nest. */
     int (*stall)(void *stream);
+    /** Release every stream that was stalled by that handle or token, from
+     *  whatever thread, even if the handle was destroyed meanwhile. */
     int (*release)(void *stream);
     /** Run up to so many operations that could run now; tells how many. */
     uint64_t (*run)(uint64_t operations);

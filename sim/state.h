@@ -56,25 +56,26 @@ struct sim_thread {
 struct sim_device {
     CUdevice ordinal;
     uint64_t capacity;
-    uint64_t taken;              /**< physical bytes in use */
+    uint64_t taken; /**< physical bytes in use */
     int attributes[SIM_ATTRIBUTES];
-    CUcontext primary;           /**< NULL until first retained */
+    CUcontext primary; /**< NULL until first retained */
     unsigned primary_flags;
     struct sim_pool *default_pool, *current_pool;
+    struct sim_pool *graph_pool;
     /** Device addresses: a window of the address space, handed out lowest
      *  first. */
-    struct sim_gap *gaps;        /**< free pieces of it, by address */
-    bool window;                 /**< the window has been set up */
+    struct sim_gap *gaps; /**< free pieces of it, by address */
+    bool window;          /**< the window has been set up */
 };
 
 struct sim_state {
     pthread_mutex_t lock;
-    pthread_cond_t changed;      /**< work ran, a stream was released */
-    unsigned waiting;            /**< threads that wait for `changed` */
+    pthread_cond_t changed; /**< work ran, a stream was released */
+    unsigned waiting;       /**< threads that wait for `changed` */
 
     /** Anything that keeps sim_enter off its short way. */
     unsigned special;
-    bool configured;             /**< environment read */
+    bool configured; /**< environment read */
     bool initialized;
     bool stub;
     bool deinitialized;
@@ -86,8 +87,9 @@ struct sim_state {
     struct sim_device devices[SIM_MAX_DEVICES];
 
     ccmr_sim_mode mode;
-    uint64_t random;             /**< state of the schedule's generator */
-    uint64_t wait_limit;         /**< milliseconds */
+    uint64_t random;     /**< state of the schedule's generator */
+    bool in_order;       /**< seed 0: no chance at all */
+    uint64_t wait_limit; /**< milliseconds */
 
     uint64_t calls[SIM_CALL_COUNT];
     struct sim_fault *faults;
@@ -95,7 +97,7 @@ struct sim_state {
 
     struct sim_thread *threads;
     uint64_t thread_serial;
-    unsigned captures;           /**< captures that have not ended */
+    unsigned captures; /**< captures that have not ended */
 };
 
 extern struct sim_state sim;
@@ -109,9 +111,9 @@ extern atomic_int sim_forked;
 struct sim_frame {
     enum sim_call call;
     struct sim_thread *self;
-    bool locked;                 /**< false: the gate refused at once */
-    bool injected;               /**< the status was ordered by a test */
-    bool forced;                 /**< answer `forced_result` at the end */
+    bool locked;   /**< false: the gate refused at once */
+    bool injected; /**< the status was ordered by a test */
+    bool forced;   /**< answer `forced_result` at the end */
     CUresult forced_result;
 };
 
@@ -151,22 +153,22 @@ enum sim_call sim_call_find(const char *name);
  * `self` the calling thread. `object`, `other` and `bytes` go to the log and
  * are evaluated after it; they may use `res`.
  */
-#define SIM_ENTRY(name, expression, stream, object, other, bytes) \
-    do { \
-        struct sim_frame frame; \
-        CUresult res = sim_enter(&frame, SIM_##name); \
-        struct sim_thread *self = frame.self; \
-        (void)self; \
-        if (res == CUDA_SUCCESS) { \
-            res = (expression); \
-        } \
-        return sim_leave(&frame, res, (stream), \
-                         (uint64_t)(uintptr_t)(object), \
-                         (uint64_t)(uintptr_t)(other), (uint64_t)(bytes)); \
+#define SIM_ENTRY(name, expression, stream, object, other, bytes)             \
+    do {                                                                      \
+        struct sim_frame frame;                                               \
+        CUresult res = sim_enter(&frame, SIM_##name);                         \
+        struct sim_thread *self = frame.self;                                 \
+        (void)self;                                                           \
+        if (res == CUDA_SUCCESS) {                                            \
+            res = (expression);                                               \
+        }                                                                     \
+        return sim_leave(&frame, res, (stream),                               \
+                         (uint64_t)(uintptr_t)(object),                       \
+                         (uint64_t)(uintptr_t)(other), (uint64_t)(bytes));    \
     } while (0)
 
 /** What an output holds, for the log: only a successful call wrote it. */
-#define SIM_OUT(pointer) \
+#define SIM_OUT(pointer)                                                      \
     (res == CUDA_SUCCESS && (pointer) != NULL ? *(pointer) : 0)
 
 #endif

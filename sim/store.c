@@ -57,7 +57,7 @@ void sim_store_remove(struct sim_store *store, struct sim_extent *extent)
     }
     *bin = extent->link_next;
     if (*bin == NULL) {
-        store->columns[place.row] &= (uint8_t)~(1u << place.column);
+        store->columns[place.row] &= (uint8_t) ~(1u << place.column);
         if (store->columns[place.row] == 0) {
             store->rows &= ~((uint64_t)1 << place.row);
         }
@@ -67,8 +67,8 @@ void sim_store_remove(struct sim_store *store, struct sim_extent *extent)
 /* The first bin that is not empty, behind the given place. */
 static bool next_bin(const struct sim_store *store, struct place *place)
 {
-    unsigned columns = store->columns[place->row]
-                       & ~((2u << place->column) - 1u);
+    unsigned columns =
+        store->columns[place->row] & ~((2u << place->column) - 1u);
     uint64_t rows;
 
     if (columns == 0) {
@@ -92,8 +92,8 @@ struct sim_extent *sim_store_find(const struct sim_store *store, size_t size)
 
     /* Its own bin also holds smaller ones. */
     for (looks = 0; extent != NULL && looks < LOOKS; looks++) {
-        if (extent->size >= size
-            && (best == NULL || extent->size < best->size)) {
+        if (extent->size >= size &&
+            (best == NULL || extent->size < best->size)) {
             best = extent;
             if (extent->size == size) {
                 break;
@@ -119,7 +119,6 @@ struct sim_extent *sim_store_next(const struct sim_store *store, size_t size,
     if (after == NULL && store->bins[place.row][place.column] != NULL) {
         return store->bins[place.row][place.column];
     }
-    return next_bin(store, &place)
-               ? store->bins[place.row][place.column]
-               : NULL;
+    return next_bin(store, &place) ? store->bins[place.row][place.column]
+                                   : NULL;
 }

@@ -14,7 +14,7 @@
 #define SIM_STORE_COLUMNS 8
 
 struct sim_store {
-    uint64_t rows;                       /**< rows with anything in them */
+    uint64_t rows; /**< rows with anything in them */
     uint8_t columns[SIM_STORE_ROWS];
     struct sim_extent *bins[SIM_STORE_ROWS][SIM_STORE_COLUMNS];
 };

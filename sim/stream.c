@@ -10,7 +10,8 @@
 #include "sim/schedule.h"
 
 static struct sim_slots slots;
-static uint64_t last_stream_id;
+/* Ids of tokens are ordinary ones; none is as small as a token. */
+static uint64_t last_stream_id = 8;
 
 /* Places. */
 
@@ -52,8 +53,7 @@ bool sim_places_add(struct sim_places *places, struct sim_stream *stream,
     }
     if (places->count == places->room) {
         size_t room = places->room != 0 ? places->room * 2 : 4;
-        struct sim_place *items = realloc(places->items,
-                                          room * sizeof *items);
+        struct sim_place *items = realloc(places->items, room * sizeof *items);
 
         if (items == NULL) {
             return false;
@@ -75,8 +75,8 @@ bool sim_places_merge(struct sim_places *into, const struct sim_places *from)
 
     for (i = 0; i < from->count; i++) {
         all = sim_places_add(into, from->items[i].stream,
-                             from->items[i].position)
-              && all;
+                             from->items[i].position) &&
+              all;
     }
     return all;
 }
@@ -102,7 +102,7 @@ void sim_places_clear(struct sim_places *places)
         sim_stream_drop(places->items[i].stream);
     }
     free(places->items);
-    *places = (struct sim_places){ .items = NULL };
+    *places = (struct sim_places){.items = NULL};
 }
 
 /* Life. */
@@ -241,8 +241,8 @@ static CUresult own_stream(struct sim_thread *self,
 
 static bool is_token(CUstream handle)
 {
-    return handle == NULL || handle == CU_STREAM_LEGACY
-           || handle == CU_STREAM_PER_THREAD;
+    return handle == NULL || handle == CU_STREAM_LEGACY ||
+           handle == CU_STREAM_PER_THREAD;
 }
 
 static CUresult resolve_token(struct sim_thread *self, CUstream handle,
@@ -250,6 +250,12 @@ static CUresult resolve_token(struct sim_thread *self, CUstream handle,
 {
     struct sim_context *context = sim_context_current(self);
 
+    if (self->callbacks != 0) {
+        return CUDA_ERROR_NOT_PERMITTED;
+    }
+    if (atomic_load_explicit(&sim_forked, memory_order_relaxed) != 0) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
     if (context == NULL) {
         return self->depth != 0 ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                 : CUDA_ERROR_INVALID_CONTEXT;
@@ -310,8 +316,8 @@ uint64_t sim_stream_id_of_handle(struct sim_thread *self, CUstream handle)
 
 bool sim_stream_is_blocking(const struct sim_stream *stream)
 {
-    return stream->kind != SIM_STREAM_LEGACY
-           && (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
+    return stream->kind != SIM_STREAM_LEGACY &&
+           (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
 }
 
 /* Entry points. */
@@ -374,6 +380,9 @@ static CUresult destroy(struct sim_thread *self, CUstream handle)
     if (res != CUDA_SUCCESS) {
         return res;
     }
+    if (atomic_load(&sim_forked) != 0) {
+        sim_crash(self, "in a forked child, stream", handle);
+    }
     retire(stream);
     return CUDA_SUCCESS;
 }
@@ -395,7 +404,9 @@ static CUresult query(struct sim_thread *self, CUstream handle)
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    return sim_ask(stream, sim_stream_goal(stream));
+    return stream->kind == SIM_STREAM_LEGACY
+               ? sim_ask_legacy(stream)
+               : sim_ask(stream, stream->enqueued);
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)
@@ -427,8 +438,27 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
               0);
 }
 
-/* What a stream answers. The unique id of a capturing stream is not to be
- * had, and the question ruins the capture. */
+/* What a stream answers. Some questions about a capturing stream are refused
+ * and ruin the capture; so does any about the legacy stream while a blocking
+ * one captures. */
+static CUresult look(struct sim_thread *self, CUstream handle,
+                     bool also_capturing, struct sim_stream **stream)
+{
+    CUresult res = sim_stream_resolve(self, handle, stream);
+
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (sim.captures == 0) {
+        return CUDA_SUCCESS;
+    }
+    res = sim_capture_implicit(self, *stream);
+    if (res == CUDA_SUCCESS && !also_capturing && (*stream)->capture != NULL) {
+        sim_capture_invalidate((*stream)->capture);
+        res = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return res;
+}
 
 static CUresult get_id(struct sim_thread *self, CUstream handle,
                        unsigned long long *id)
@@ -439,16 +469,11 @@ static CUresult get_id(struct sim_thread *self, CUstream handle,
     if (id == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    res = sim_stream_resolve(self, handle, &stream);
-    if (res != CUDA_SUCCESS) {
-        return res;
+    res = look(self, handle, false, &stream);
+    if (res == CUDA_SUCCESS) {
+        *id = stream->id;
     }
-    if (stream->capture != NULL) {
-        sim_capture_invalidate(stream->capture);
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    }
-    *id = stream->id;
-    return CUDA_SUCCESS;
+    return res;
 }
 
 CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
@@ -466,7 +491,7 @@ static CUresult get_context(struct sim_thread *self, CUstream handle,
     if (context == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    res = sim_stream_resolve(self, handle, &stream);
+    res = look(self, handle, true, &stream);
     if (res == CUDA_SUCCESS) {
         *context = stream->context->handle;
     }
@@ -488,7 +513,7 @@ static CUresult get_device(struct sim_thread *self, CUstream handle,
     if (device == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    res = sim_stream_resolve(self, handle, &stream);
+    res = look(self, handle, false, &stream);
     if (res == CUDA_SUCCESS) {
         *device = stream->device;
     }
@@ -510,7 +535,7 @@ static CUresult get_flags(struct sim_thread *self, CUstream handle,
     if (flags == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    res = sim_stream_resolve(self, handle, &stream);
+    res = look(self, handle, false, &stream);
     if (res == CUDA_SUCCESS) {
         *flags = stream->flags;
     }
@@ -532,7 +557,7 @@ static CUresult get_priority(struct sim_thread *self, CUstream handle,
     if (priority == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    res = sim_stream_resolve(self, handle, &stream);
+    res = look(self, handle, true, &stream);
     if (res == CUDA_SUCCESS) {
         *priority = stream->priority;
     }

@@ -19,13 +19,13 @@ struct CUstream_st {
 
 enum sim_stream_kind {
     SIM_STREAM_CREATED,
-    SIM_STREAM_LEGACY,           /**< the default stream of a context */
-    SIM_STREAM_THREAD            /**< the one of a context and a thread */
+    SIM_STREAM_LEGACY, /**< the default stream of a context */
+    SIM_STREAM_THREAD  /**< the one of a context and a thread */
 };
 
 /** A place in a stream: reached when `position` of its operations ran. */
 struct sim_place {
-    struct sim_stream *stream;   /**< counted */
+    struct sim_stream *stream; /**< counted */
     uint64_t position;
 };
 
@@ -37,32 +37,34 @@ struct sim_places {
 
 struct sim_stream {
     unsigned references;
-    CUstream handle;             /**< NULL for default streams and dead ones */
+    CUstream handle; /**< NULL for default streams and dead ones */
     enum sim_stream_kind kind;
     struct sim_context *context;
     int device;
     uint64_t id;
     unsigned flags;
     int priority;
-    struct sim_stream *prev, *next;      /**< streams of the context */
-    struct sim_thread *thread;           /**< of a per-thread one */
+    struct sim_stream *prev, *next; /**< streams of the context */
+    struct sim_thread *thread;      /**< of a per-thread one */
     struct sim_stream *next_of_thread;
 
     /* Work, schedule.c. */
-    uint64_t enqueued;           /**< operations ever */
-    uint64_t completed;          /**< those that ran */
-    struct sim_op *head, *tail;  /**< those that did not */
+    uint64_t enqueued;          /**< operations ever */
+    uint64_t completed;         /**< those that ran */
+    struct sim_op *head, *tail; /**< those that did not */
     bool stalled;
-    bool running;                /**< its head is a host function at work */
-    size_t busy_index;           /**< place among busy streams, from 1; or 0 */
+    CUstream stalled_as; /**< the handle or token it was stalled by */
+    struct sim_stream *next_stalled;
+    bool running;      /**< its head is a host function at work */
+    size_t busy_index; /**< place among busy streams, from 1; or 0 */
     /** What later work of this stream is ordered behind, beyond its own:
      *  unfinished places of other streams. */
     struct sim_places known;
 
-    struct sim_capture *capture; /**< NULL: not capturing */
-    struct sim_node *capture_tail;       /**< what the next node follows */
-    struct sim_stream *capture_next;     /**< streams of the capture */
-    struct sim_pending *pendings;        /**< freed on it, by pool */
+    struct sim_capture *capture;     /**< NULL: not capturing */
+    struct sim_node *capture_tail;   /**< what the next node follows */
+    struct sim_stream *capture_next; /**< streams of the capture */
+    struct sim_pending *pendings;    /**< freed on it, by pool */
 };
 
 struct sim_stream *sim_stream_new(struct sim_context *context,
