@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "lib/arith.h"
 #include "lib/context.h"
 #include "lib/error.h"
 #include "lib/process.h"
@@ -153,6 +154,32 @@ static ccmr_status check_recordable(int device, ccmr_stream stream)
     return status;
 }
 
+/* What its resource would refuse to take back could never be closed. */
+static ccmr_status check_owned(const ccmr_buffer_source *source, void *ptr,
+                               size_t bytes)
+{
+    if (ptr != NULL && bytes == 0) {
+        return ccmr__fail(CCMR_ERROR_INVALID_SIZE,
+                          "ccmr_buffer_from_handle: a block of 0 bytes");
+    }
+    if (bytes > (size_t)PTRDIFF_MAX) {
+        return ccmr__fail(CCMR_ERROR_INVALID_SIZE,
+                          "ccmr_buffer_from_handle: size %zu is more than "
+                          "any allocation can be",
+                          bytes);
+    }
+    if (source->alignment >
+        ccmr__resource_max_alignment(source->resource)) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ALIGNMENT,
+                          "ccmr_buffer_source: alignment %zu is more than "
+                          "%s honours",
+                          source->alignment,
+                          ccmr_resource_name(source->resource));
+    }
+    return check_recordable(ccmr__resource_device(source->resource),
+                            ccmr__stream_default(source->stream));
+}
+
 static ccmr_status check_source(const ccmr_buffer_source *source, void *ptr,
                                 size_t bytes)
 {
@@ -168,6 +195,13 @@ static ccmr_status check_source(const ccmr_buffer_source *source, void *ptr,
                           "ccmr_buffer_source: resource and owner exclude "
                           "each other");
     }
+    if (source->alignment != 0 &&
+        !ccmr__is_power_of_two(source->alignment)) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ALIGNMENT,
+                          "ccmr_buffer_source: alignment %zu is not a power "
+                          "of two",
+                          source->alignment);
+    }
     if (source->resource == NULL) {
         if (source->stream != CCMR_STREAM_UNSET && source->stream != NULL) {
             return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
@@ -176,12 +210,7 @@ static ccmr_status check_source(const ccmr_buffer_source *source, void *ptr,
         }
         return CCMR_SUCCESS;
     }
-    if (ptr != NULL && bytes == 0) {
-        return ccmr__fail(CCMR_ERROR_INVALID_SIZE,
-                          "ccmr_buffer_from_handle: a block of 0 bytes");
-    }
-    return check_recordable(ccmr__resource_device(source->resource),
-                            ccmr__stream_default(source->stream));
+    return check_owned(source, ptr, bytes);
 }
 
 ccmr_status ccmr_buffer_from_handle(void *ptr, size_t bytes,

@@ -10,6 +10,7 @@
 #include "lib/resource.h"
 #include "lib/resource_object.h"
 #include "lib/stream.h"
+#include "lib/struct.h"
 
 static ccmr_status __attribute__((cold, noinline))
 refuse_alignment(const ccmr_resource *resource, size_t alignment)
@@ -262,10 +263,14 @@ ccmr_status ccmr_resource_choose_free_stream(ccmr_resource *resource,
                            : block == NULL  ? "choose_free_stream: block"
                                             : "choose_free_stream: chosen");
     }
-    if (block->size < sizeof(*block)) {
-        return ccmr__fail(CCMR_ERROR_INVALID_STRUCT,
-                          "ccmr_block: size %zu is less than %zu", block->size,
-                          sizeof(*block));
+    if (__builtin_expect(block->size != sizeof(*block), 0)) {
+        ccmr_block known;
+
+        status = ccmr__struct_read(&known, sizeof(known), block,
+                                   sizeof(known), "ccmr_block");
+        if (status != CCMR_SUCCESS) {
+            return status;
+        }
     }
     requested = ccmr__stream_default(requested);
     while (resource->ops.choose_free_stream == NULL) {

@@ -12,6 +12,7 @@
 #include "lib/process.h"
 #include "lib/resource_object.h"
 #include "lib/struct.h"
+#include "lib/thread.h"
 
 /* Resources that want to know of retired streams. A walk holds a reference to
  * the one it calls, never the lock. */
@@ -78,11 +79,15 @@ static ccmr_status check_properties(const ccmr_properties *properties)
 static ccmr_status describe_new(ccmr_resource *resource)
 {
     ccmr_properties properties = {.size = sizeof(properties), .device = -1};
+    unsigned before = ccmr__thread_self()->failures;
     ccmr_status status =
         resource->ops.describe(resource->self, &properties);
 
     if (status == CCMR_SUCCESS) {
         status = check_properties(&properties);
+    } else if (ccmr__thread_self()->failures == before) {
+        (void)ccmr__fail(status, "describe of a new resource: %s",
+                         ccmr_status_text(status));
     }
     if (status != CCMR_SUCCESS) {
         return status;

@@ -331,9 +331,12 @@ ccmr_status ccmr_logging_flush(ccmr_resource *resource)
         return status;
     }
     if (!ccmr__resource_is(resource, &logging_ops)) {
-        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "ccmr_logging_flush: %s",
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "ccmr_logging_flush: %s%s",
                           resource == NULL ? "resource is NULL"
-                                           : "not a logging resource");
+                                           : "not a logging resource: ",
+                          resource == NULL ? ""
+                                           : ccmr_resource_name(resource));
     }
     status = ccmr__log_flush(((logging *)ccmr__resource_self(resource))->log);
     if (status != CCMR_SUCCESS) {

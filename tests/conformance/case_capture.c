@@ -54,7 +54,7 @@ static void refused_on(subject *s, ccmr_stream c, void *ptr,
     status = ccmr_stream_synchronize(c, s->device);
     CHECK_STATUS(s, status, CCMR_ERROR_CAPTURING, "synchronize");
     CHECK(s, capture_active(c), "synchronize disturbed the capture");
-    (void)ccmr_resource_note_use(s->resource, ptr, c);
+    IGNORE(ccmr_resource_note_use(s->resource, ptr, c));
     CHECK(s, capture_active(c), "note_use disturbed the capture");
     CHECK(s, nothing == NULL && none == NULL, "an output was written");
     CHECK_OK(s, ccmr_buffer_describe(buffer, &properties), "describe");

@@ -164,8 +164,8 @@ static void warm_up(void)
                                            CCMR_STREAM_READY);
         }
         ccmr_resource_release(resource);
-        (void)ccmr_stream_synchronize(CCMR_STREAM_LEGACY, device);
-        (void)ccmr_stream_synchronize(CCMR_STREAM_PER_THREAD, device);
+        IGNORE(ccmr_stream_synchronize(CCMR_STREAM_LEGACY, device));
+        IGNORE(ccmr_stream_synchronize(CCMR_STREAM_PER_THREAD, device));
     }
 }
 

@@ -55,24 +55,7 @@ static const ccmr_resource_ops user_ops = {
     .describe = user_describe,
 };
 
-/* An older struct ends after the required members, a newer one after more. */
-static ccmr_status with_ops(void *given)
-{
-    ccmr_resource *resource = NULL;
-    ccmr_status status;
-    size_t size;
-
-    memcpy(&size, given, sizeof(size));
-    if (size >= sizeof(user_ops) && size < 65536) {
-        memcpy((char *)given + sizeof(size),
-               (const char *)&user_ops + sizeof(size),
-               sizeof(user_ops) - sizeof(size));
-    }
-    status = ccmr_resource_create(given, host, &resource);
-    ccmr_resource_release(resource);
-    return status;
-}
-
+/* An older struct ends after the required members. */
 static void old_ops(void)
 {
     size_t size = offsetof(ccmr_resource_ops, describe) +
@@ -90,6 +73,36 @@ static void old_ops(void)
     free(given);
     tap_is_str(ccmr_resource_name(resource), "user", "an old struct's name");
     ccmr_resource_release(resource);
+}
+
+/* A newer one has more, which may not be set. */
+static void new_ops(void)
+{
+    size_t size = sizeof(user_ops) + 24;
+    unsigned char *given = calloc(1, size);
+    ccmr_resource *resource = NULL;
+    size_t wrong[] = {0, sizeof(size_t), SIZE_MAX};
+    size_t i;
+
+    if (given == NULL) {
+        tap_bail_out("no memory");
+    }
+    memcpy(given, &user_ops, sizeof(user_ops));
+    memcpy(given, &size, sizeof(size));
+    GOOD(ccmr_resource_create((const ccmr_resource_ops *)(void *)given, host,
+                              &resource));
+    ccmr_resource_release(resource);
+    given[size - 8] = 1;
+    BAD(ccmr_resource_create((const ccmr_resource_ops *)(void *)given, host,
+                             &no_resource),
+        INVALID_STRUCT, "ccmr_resource_ops");
+    for (i = 0; i < 3; i++) {
+        memcpy(given, &wrong[i], sizeof(size));
+        BAD(ccmr_resource_create((const ccmr_resource_ops *)(void *)given,
+                                 host, &no_resource),
+            INVALID_STRUCT, "ccmr_resource_ops");
+    }
+    free(given);
 }
 
 void bad_ccmr_resource_create(void)
@@ -143,7 +156,7 @@ void bad_ccmr_resource_create(void)
            "describe that fails: %s", ccmr_last_error()->message);
     user_status = CCMR_SUCCESS;
     old_ops();
-    sizes_of("ccmr_resource_ops", sizeof(ops), with_ops, 1);
+    new_ops();
 }
 
 /* Implementers that break the contract are caught. */

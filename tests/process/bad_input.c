@@ -38,10 +38,10 @@ void bad(ccmr_status status, ccmr_status want, const char *word,
     }
 }
 
-void sizes_of(const char *name, size_t known, struct_call call,
-                     int input)
+void sizes_of(const char *name, size_t known, struct_call call, int input)
 {
-    size_t sizes[] = {sizeof(size_t), known - 1, known};
+    /* Less by what may be padding, too. */
+    size_t sizes[] = {sizeof(size_t), known - 8, known};
     unsigned char *given;
     size_t i;
     size_t large = known + 40;

@@ -108,9 +108,6 @@ void bad_ccmr_kind_register(void)
     kind.min_upstreams = 2;
     BAD(ccmr_kind_register(&kind), INVALID_ARGUMENT, "upstreams");
     kind.min_upstreams = 0;
-    kind.options = NULL;
-    BAD(ccmr_kind_register(&kind), INVALID_ARGUMENT, "options");
-    kind.options = end_of_options;
     kind.size = 4;
     BAD(ccmr_kind_register(&kind), INVALID_STRUCT, "ccmr_kind");
 }

@@ -73,7 +73,10 @@ static void *use_and_outlive(void *unused)
 {
     (void)unused;
     (void)one_life();
-    (void)lib.ccmr_stack_create("?", &(ccmr_resource *){NULL});
+    if (lib.ccmr_stack_create("?", &(ccmr_resource *){NULL}) ==
+        CCMR_SUCCESS) {
+        tap_fail("a stack named ?");
+    }
     (void)pthread_barrier_wait(&together);
     (void)pthread_barrier_wait(&together);
     return NULL;

@@ -57,7 +57,7 @@ static void end(void)
 static void scene_globals(void)
 {
     make();
-    (void)ccmr_buffer_fill(left.buffer, 0, 4096, 1, 1, left.stream);
+    IGNORE(ccmr_buffer_fill(left.buffer, 0, 4096, 1, 1, left.stream));
 }
 
 /* Runs after the library's own handler: nothing works any more, and nothing
@@ -149,9 +149,9 @@ static void *work_and_end(void *argument)
     void *ptr = NULL;
 
     (void)argument;
-    (void)ccmr_resource_allocate(left.pool, 5000, 0, CCMR_STREAM_PER_THREAD,
-                                 &ptr);
-    (void)ccmr_stack_create("no such stack", &(ccmr_resource *){NULL});
+    IGNORE(ccmr_resource_allocate(left.pool, 5000, 0, CCMR_STREAM_PER_THREAD,
+                                  &ptr));
+    IGNORE(ccmr_stack_create("no such stack", &(ccmr_resource *){NULL}));
     atomic_fetch_add(&threads_ready, 1);
     return NULL;
 }

@@ -14,6 +14,13 @@
 
 #include "sim/sim.h"
 
+/* For a call whose status does not matter here, though it says that it does. */
+#define IGNORE(call)                                                          \
+    do {                                                                      \
+        if ((call) != 0) {                                                    \
+        }                                                                     \
+    } while (0)
+
 /* X(name): cuda.h's macros turn the names into those of the ABI. */
 #define API_MAP(X)                                                            \
     X(cuCtxCreate)                                                            \
