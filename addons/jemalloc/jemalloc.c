@@ -40,7 +40,9 @@
 #define SLOTS 64
 
 typedef struct jemalloc_arena {
-    int flags; /* the arena, and no cache */
+    int flags;          /* the arena, and no cache */
+    size_t small_bytes; /* greatest of the small size classes */
+    size_t page;
     unsigned index;
     unsigned slot;
 } jemalloc_arena;
@@ -175,9 +177,24 @@ static inline int find_flags(const jemalloc_arena *arena)
 
 /* ---- operations ------------------------------------------------------- */
 
-static inline int alignment_flag(size_t alignment)
+/*
+ * Flags of a block, the same for its allocate and its deallocate. A cache may
+ * serve what is aligned as its size class is anyway, and small blocks;
+ * jemalloc takes others from the arena, and a cache that gets them back would
+ * only hand them on.
+ */
+static inline int block_flags(const jemalloc_arena *arena, int flags,
+                              size_t bytes, size_t alignment)
 {
-    return __builtin_ctzll(alignment); /* as MALLOCX_LG_ALIGN */
+    size_t rounded = (bytes + alignment - 1) & ~(alignment - 1);
+
+    if (alignment <= 8 || (alignment == 16 && bytes > 8)) {
+        return flags;
+    }
+    if (rounded > arena->small_bytes || alignment > arena->page) {
+        flags = arena->flags;
+    }
+    return flags | __builtin_ctzll(alignment); /* as MALLOCX_LG_ALIGN */
 }
 
 static ccmr_status jemalloc_allocate(void *self, size_t bytes,
@@ -192,7 +209,7 @@ static ccmr_status jemalloc_allocate(void *self, size_t bytes,
     if (__builtin_expect(flags == 0, 0)) {
         flags = make_cache(arena);
     }
-    block = mallocx(bytes, flags | alignment_flag(alignment));
+    block = mallocx(bytes, block_flags(arena, flags, bytes, alignment));
     if (__builtin_expect(block == NULL, 0)) {
         return ccmr_error_set(CCMR_ERROR_OUT_OF_HOST_MEMORY, bytes,
                               "the jemalloc arena has no such block");
@@ -215,7 +232,7 @@ static ccmr_status jemalloc_deallocate(void *self, void *ptr, size_t bytes,
         return ccmr_error_set(CCMR_ERROR_INVALID_POINTER, bytes,
                               "the address is not aligned as the block was");
     }
-    sdallocx(ptr, bytes, flags | alignment_flag(alignment));
+    sdallocx(ptr, bytes, block_flags(arena, flags, bytes, alignment));
     return CCMR_SUCCESS;
 }
 
@@ -253,16 +270,11 @@ static size_t read_pages(const jemalloc_arena *arena, const char *what)
 static size_t read_reserved(const jemalloc_arena *arena, size_t *unused)
 {
     uint64_t epoch = 1;
-    size_t page = 0;
-    size_t size = sizeof(page);
 
     (void)mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch));
-    if (mallctl("arenas.page", &page, &size, NULL, 0) != 0) {
-        page = 4096;
-    }
-    *unused =
-        page * (read_pages(arena, "pdirty") + read_pages(arena, "pmuzzy"));
-    return *unused + page * read_pages(arena, "pactive");
+    *unused = arena->page *
+              (read_pages(arena, "pdirty") + read_pages(arena, "pmuzzy"));
+    return *unused + arena->page * read_pages(arena, "pactive");
 }
 
 static ccmr_status jemalloc_stats(void *self, ccmr_stats *stats)
@@ -358,6 +370,24 @@ static const ccmr_resource_ops jemalloc_ops = {
     .stats = jemalloc_stats,
 };
 
+/* What jemalloc was built with. */
+static int read_sizes(jemalloc_arena *arena)
+{
+    size_t size = sizeof(arena->page);
+    unsigned bins = 0;
+    size_t bins_size = sizeof(bins);
+    char name[64];
+
+    if (mallctl("arenas.page", &arena->page, &size, NULL, 0) != 0 ||
+        mallctl("arenas.nbins", &bins, &bins_size, NULL, 0) != 0 ||
+        bins == 0) {
+        return 0;
+    }
+    (void)snprintf(name, sizeof(name), "arenas.bin.%u.size", bins - 1);
+    size = sizeof(arena->small_bytes);
+    return mallctl(name, &arena->small_bytes, &size, NULL, 0) == 0;
+}
+
 /* A new arena in which large blocks stay for reuse as small ones do. */
 static int make_arena(jemalloc_arena *arena)
 {
@@ -365,7 +395,8 @@ static int make_arena(jemalloc_arena *arena)
     size_t size = sizeof(arena->index);
     char name[64];
 
-    if (mallctl("arenas.create", &arena->index, &size, NULL, 0) != 0) {
+    if (!read_sizes(arena) ||
+        mallctl("arenas.create", &arena->index, &size, NULL, 0) != 0) {
         return 0;
     }
     (void)snprintf(name, sizeof(name), "arena.%u.oversize_threshold",

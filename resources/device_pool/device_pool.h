@@ -20,6 +20,7 @@ typedef struct ccmr__device_pool {
     ccmr__device *device;
     size_t most_bytes; /* a request for more cannot succeed */
     CUstream idle;     /* the device's, for READY */
+    int several;       /* there are other devices: frees are checked too */
     int owned;
     int guard;                     /* calls run in relaxed capture mode */
     ccmr_device_pool_options made; /* as made: sizes rounded */

@@ -301,6 +301,7 @@ static ccmr_status start(int device, ccmr_resource **resource,
     status = ccmr__device_use(device, &self->device);
     if (status == CCMR_SUCCESS) {
         self->most_bytes = self->device->total_bytes;
+        self->several = ccmr__device_number() > 1;
         status = check_pools(self->device);
     }
     return status;

@@ -235,16 +235,6 @@ deallocate_again(const ccmr__device_pool *self, void *ptr, ccmr_stream stream,
     return ccmr__fail_address(ptr, (int)res, "cuMemFreeAsync");
 }
 
-/* What a free has to know about a real stream before the driver gets it. */
-static inline ccmr_status check_for_free(const ccmr__device_pool *self,
-                                         ccmr_stream stream)
-{
-    if (LIKELY(ccmr__device_number() == 1)) {
-        return CCMR_SUCCESS;
-    }
-    return ccmr__stream_check(stream, self->device);
-}
-
 ccmr_status ccmr__device_pool_deallocate(void *object, void *ptr, size_t bytes,
                                          size_t alignment, ccmr_stream stream)
 {
@@ -261,9 +251,11 @@ ccmr_status ccmr__device_pool_deallocate(void *object, void *ptr, size_t bytes,
     if (UNLIKELY(is_word(stream))) {
         return deallocate_in_context(self, ptr, stream);
     }
-    status = check_for_free(self, stream);
-    if (UNLIKELY(status != CCMR_SUCCESS)) {
-        return status;
+    if (self->several) {
+        status = ccmr__stream_check(stream, self->device);
+        if (UNLIKELY(status != CCMR_SUCCESS)) {
+            return status;
+        }
     }
     res = guard_begin(self, &mode);
     if (UNLIKELY(res != CUDA_SUCCESS)) {
