@@ -100,8 +100,8 @@ static size_t write_all(int fd, const char *rows, size_t length, int *error)
     return done;
 }
 
-uint64_t ccmr__file_write(int fd, int regular, uint64_t *size, const char *rows,
-                          size_t length, int *error)
+uint64_t ccmr__file_write(int fd, int regular, uint64_t *size,
+                          const char *rows, size_t length, int *error)
 {
     size_t done = write_all(fd, rows, length, error);
     size_t whole = done;

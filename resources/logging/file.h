@@ -25,8 +25,8 @@ void ccmr__file_close(int fd);
  * part of a row is taken back from it. Returns how many rows were lost, for
  * the reason `*error`.
  */
-uint64_t ccmr__file_write(int fd, int regular, uint64_t *size, const char *rows,
-                          size_t length, int *error);
+uint64_t ccmr__file_write(int fd, int regular, uint64_t *size,
+                          const char *rows, size_t length, int *error);
 
 /** How many newlines there are. */
 uint64_t ccmr__rows_count(const char *rows, size_t length);

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,54 @@
 #define ROW_PAGE 4096u
 /* How long exit may wait for a thread that writes, in nanoseconds. */
 #define EXIT_PATIENCE 200000000
+#define EXIT_TRIES 2000u
+
+/* ---- the word that is spun for ------------------------------------------ */
+
+/* A holder that was preempted gets the processor; where it has a lower real
+ * time priority than this thread, only a sleep lets it run. */
+static void pause_for(unsigned tries)
+{
+    static const struct timespec nap = {0, 50000};
+
+    if (tries < 100) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    } else if (tries < 1000) {
+        (void)sched_yield();
+    } else {
+        (void)nanosleep(&nap, NULL);
+    }
+}
+
+static int try_busy(ccmr__log *log)
+{
+    return atomic_exchange_explicit(&log->busy, 1, memory_order_acquire) == 0;
+}
+
+static void __attribute__((cold, noinline)) spin_busy(ccmr__log *log)
+{
+    unsigned tries = 0;
+
+    do {
+        while (atomic_load_explicit(&log->busy, memory_order_relaxed) != 0) {
+            pause_for(tries++);
+        }
+    } while (!try_busy(log));
+}
+
+static void take_busy(ccmr__log *log)
+{
+    if (__builtin_expect(!try_busy(log), 0)) {
+        spin_busy(log);
+    }
+}
+
+static void leave_busy(ccmr__log *log)
+{
+    atomic_store_explicit(&log->busy, 0, memory_order_release);
+}
 
 /* ---- delivering -------------------------------------------------------- */
 
@@ -26,6 +75,9 @@ static uint64_t write_rows(ccmr__log *log, const char *rows, size_t length,
                            int *error)
 {
     *error = 0;
+    if (length == 0) {
+        return 0;
+    }
     if (log->sink != NULL) {
         if (log->sink(log->context, rows, length) == 0) {
             return 0;
@@ -36,30 +88,52 @@ static uint64_t write_rows(ccmr__log *log, const char *rows, size_t length,
                             length, error);
 }
 
+/* As the writer: the buffers change places. Returns the length of `spare`. */
+static size_t swap_buffers(ccmr__log *log)
+{
+    char *rows;
+    size_t length;
+
+    take_busy(log);
+    rows = log->fill;
+    length = log->used;
+    log->fill = log->spare;
+    log->used = 0;
+    leave_busy(log);
+    log->spare = rows;
+    return length;
+}
+
+static void note_lost(ccmr__log *log, uint64_t rows, int error)
+{
+    if (log->lost == 0) {
+        log->lost_errno = error;
+    }
+    log->lost += rows;
+}
+
 /* Under the lock, which is left meanwhile; nobody is the writer. */
 static void deliver(ccmr__log *log)
 {
-    char *rows = log->fill;
-    size_t length = log->used;
     uint64_t lost;
+    size_t length;
     int error;
 
     assert(log->writer == 0);
     log->writer = ccmr__row_thread();
-    log->fill = log->spare;
-    log->spare = rows;
-    log->used = 0;
     (void)pthread_mutex_unlock(&log->lock);
-    lost = write_rows(log, rows, length, &error);
+    length = swap_buffers(log);
+    lost = write_rows(log, log->spare, length, &error);
+    if (lost != 0) {
+        take_busy(log);
+        log->file_end = log->file_size + log->used;
+        leave_busy(log);
+    }
     (void)pthread_mutex_lock(&log->lock);
     log->writer = 0;
     log->delivered += length;
     if (lost != 0) {
-        if (log->lost == 0) {
-            log->lost_errno = error;
-        }
-        log->lost += lost;
-        log->file_end = log->file_size + log->used;
+        note_lost(log, lost, error);
     }
     (void)pthread_cond_broadcast(&log->written);
 }
@@ -76,9 +150,24 @@ static void deliver_upto(ccmr__log *log, uint64_t upto)
     }
 }
 
+static uint64_t appended(ccmr__log *log)
+{
+    uint64_t bytes;
+
+    take_busy(log);
+    bytes = log->appended;
+    leave_busy(log);
+    return bytes;
+}
+
 /* ---- appending --------------------------------------------------------- */
 
-/* Under the lock: put the time into the row. */
+static int has_room(const ccmr__log *log)
+{
+    return log->used <= BUFFER_SIZE - 2 * CCMR__ROW_MOST;
+}
+
+/* While busy: put the time into the row. */
 static void put_time(ccmr__log *log, char *to, uint64_t now)
 {
     uint64_t second;
@@ -95,7 +184,7 @@ static void put_time(ccmr__log *log, char *to, uint64_t now)
     }
     memcpy(to, log->clock, sizeof(log->clock));
     ccmr__row_micros(to + sizeof(log->clock),
-                     (uint32_t)(now % 1000000000u / 1000u));
+                     (uint32_t)(now % 1000000000u) / 1000u);
 }
 
 /* Zeros in front of a row that shall end with its page. */
@@ -107,52 +196,78 @@ static size_t stretch(const ccmr__log *log, size_t length)
     return log->flush && log->regular && left < most ? left : 0;
 }
 
-/* Under the lock: room for a row. 0: there is none, and the writer is this
- * very thread. */
-static int make_room(ccmr__log *log)
-{
-    while (log->used > BUFFER_SIZE - 2 * CCMR__ROW_MOST) {
-        if (log->writer == ccmr__row_thread()) {
-            return 0;
-        }
-        if (log->writer != 0) {
-            (void)pthread_cond_wait(&log->written, &log->lock);
-        } else {
-            deliver(log);
-        }
-    }
-    return 1;
-}
-
+/* While busy, and there is room. */
 static void put_row(ccmr__log *log, ccmr__row_text *row, uint64_t now)
 {
     size_t zeros = stretch(log, row->length);
     char *to = log->fill + log->used;
 
-    put_time(log, row->text + row->time, now);
-    memset(to, '0', zeros);
+    if (__builtin_expect(zeros != 0, 0)) {
+        memset(to, '0', zeros);
+    }
     memcpy(to + zeros, row->text, sizeof(row->text));
+    put_time(log, to + zeros + row->time, now);
     log->used += zeros + row->length;
     log->appended += zeros + row->length;
     log->file_end += zeros + row->length;
 }
 
-void ccmr__log_append(ccmr__log *log, ccmr__row_text *row)
+/* The buffer was full. 0: so it remains, and the row is lost, since the writer
+ * is this very thread. */
+static int __attribute__((cold, noinline)) make_room(ccmr__log *log)
 {
-    uint64_t now = ccmr__log_now() + log->local;
+    int made = 1;
+    int full;
 
     (void)pthread_mutex_lock(&log->lock);
-    if (__builtin_expect(!make_room(log), 0)) {
-        if (log->lost++ == 0) {
-            log->lost_errno = 0;
-        }
+    if (log->writer == ccmr__row_thread()) {
+        note_lost(log, 1, 0);
+        made = 0;
+    } else if (log->writer != 0) {
+        (void)pthread_cond_wait(&log->written, &log->lock);
     } else {
-        put_row(log, row, now);
-        if (log->flush && log->writer != ccmr__row_thread()) {
-            deliver_upto(log, log->appended);
+        /* Somebody may have been faster. */
+        take_busy(log);
+        full = !has_room(log);
+        leave_busy(log);
+        if (full) {
+            deliver(log);
         }
     }
     (void)pthread_mutex_unlock(&log->lock);
+    return made;
+}
+
+/* With `flush`: the row that ends there shall be written now. From inside the
+ * sink it waits for the next one. */
+static void __attribute__((noinline)) write_now(ccmr__log *log, uint64_t end)
+{
+    (void)pthread_mutex_lock(&log->lock);
+    if (log->writer != ccmr__row_thread()) {
+        deliver_upto(log, end);
+    }
+    (void)pthread_mutex_unlock(&log->lock);
+}
+
+void ccmr__log_append(ccmr__log *log, ccmr__row_text *row)
+{
+    uint64_t now = ccmr__log_now() + log->local;
+    uint64_t end;
+
+    take_busy(log);
+    while (__builtin_expect(!has_room(log), 0)) {
+        leave_busy(log);
+        if (!make_room(log)) {
+            return;
+        }
+        take_busy(log);
+    }
+    put_row(log, row, now);
+    end = log->appended;
+    leave_busy(log);
+    if (log->flush) {
+        write_now(log, end);
+    }
 }
 
 /* Under the lock: what was lost since this was asked last. */
@@ -183,7 +298,7 @@ ccmr_status ccmr__log_flush(ccmr__log *log)
         status = ccmr__fail(CCMR_ERROR_BUSY,
                             "the log cannot be flushed from its own sink");
     } else {
-        deliver_upto(log, log->appended);
+        deliver_upto(log, appended(log));
         status = tell_lost(log);
     }
     (void)pthread_mutex_unlock(&log->lock);
@@ -192,11 +307,30 @@ ccmr_status ccmr__log_flush(ccmr__log *log)
 
 /* ---- the end of the process --------------------------------------------- */
 
+/* Whether there is something to write that can be got at: this very thread may
+ * have been interrupted, by a signal, while it appended. */
+static int has_rows(ccmr__log *log)
+{
+    unsigned tries = 0;
+    int found;
+
+    while (!try_busy(log)) {
+        pause_for(tries);
+        if (tries++ == EXIT_TRIES) {
+            return 0;
+        }
+    }
+    found = log->delivered < log->appended;
+    leave_busy(log);
+    return found;
+}
+
 /* Other threads still run, and one may be held up for ever while it writes:
  * patience is bounded. The exit may also have been called from the sink. */
 static void run_at_exit(ccmr__exit_hook *hook)
 {
-    ccmr__log *log = (ccmr__log *)((char *)hook - offsetof(ccmr__log, at_exit));
+    ccmr__log *log =
+        (ccmr__log *)((char *)hook - offsetof(ccmr__log, at_exit));
     struct timespec end;
     int ret = 0;
 
@@ -207,8 +341,7 @@ static void run_at_exit(ccmr__exit_hook *hook)
     if (pthread_mutex_timedlock(&log->lock, &end) != 0) {
         return;
     }
-    while (log->delivered < log->appended && ret == 0 &&
-           log->writer != ccmr__row_thread()) {
+    while (ret == 0 && log->writer != ccmr__row_thread() && has_rows(log)) {
         if (log->writer != 0) {
             ret = pthread_cond_timedwait(&log->written, &log->lock, &end);
         } else {
@@ -245,11 +378,13 @@ static void log_free(ccmr__log *log)
 
 static ccmr__log *log_make(const ccmr_logging_options *options)
 {
-    ccmr__log *log = calloc(1, sizeof(*log));
+    ccmr__log *log = aligned_alloc(64, sizeof(*log));
 
     if (log == NULL) {
         return NULL;
     }
+    memset(log, 0, sizeof(*log));
+    atomic_init(&log->busy, 0);
     log->fd = -1;
     log->sink = options->sink;
     log->context = options->context;
@@ -280,7 +415,8 @@ static ccmr_status put_header(ccmr__log *log)
     return log->flush ? ccmr__log_flush(log) : CCMR_SUCCESS;
 }
 
-ccmr_status ccmr__log_open(const ccmr_logging_options *options, ccmr__log **log)
+ccmr_status ccmr__log_open(const ccmr_logging_options *options,
+                           ccmr__log **log)
 {
     ccmr_status status = CCMR_ERROR_OUT_OF_HOST_MEMORY;
     ccmr__log *made = log_make(options);
@@ -327,7 +463,7 @@ void ccmr__log_close(ccmr__log *log)
 {
     ccmr__exit_hook_remove(&log->at_exit);
     (void)pthread_mutex_lock(&log->lock);
-    deliver_upto(log, log->appended);
+    deliver_upto(log, appended(log));
     (void)pthread_mutex_unlock(&log->lock);
     ccmr__file_close(log->fd);
     (void)pthread_cond_destroy(&log->written);

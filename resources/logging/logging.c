@@ -25,7 +25,7 @@
 #include "resources/logging/log.h"
 #include "resources/registry.h"
 
-#define ALL_COLUMNS                                                            \
+#define ALL_COLUMNS                                                           \
     (CCMR_LOG_DEVICE | CCMR_LOG_ALIGNMENT | CCMR_LOG_CHOSEN | CCMR_LOG_LATENCY)
 
 typedef struct logging {
@@ -134,8 +134,8 @@ static ccmr_status logging_deallocate(void *object, void *ptr, size_t bytes,
         row.chosen = choose(self, &row, CCMR_STREAM_UNSET, stream);
     }
     write_row(self, &row);
-    status =
-        ccmr_resource_deallocate(self->upstream, ptr, bytes, alignment, stream);
+    status = ccmr_resource_deallocate(self->upstream, ptr, bytes, alignment,
+                                      stream);
     if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
         log_allocation(self, CCMR_SUCCESS, ptr, bytes, alignment, stream,
                        start);
@@ -331,12 +331,10 @@ ccmr_status ccmr_logging_flush(ccmr_resource *resource)
         return status;
     }
     if (!ccmr__resource_is(resource, &logging_ops)) {
-        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
-                          "ccmr_logging_flush: %s%s",
-                          resource == NULL ? "resource is NULL"
-                                           : "not a logging resource: ",
-                          resource == NULL ? ""
-                                           : ccmr_resource_name(resource));
+        return ccmr__fail(
+            CCMR_ERROR_INVALID_ARGUMENT, "ccmr_logging_flush: %s%s",
+            resource == NULL ? "resource is NULL" : "not a logging resource: ",
+            resource == NULL ? "" : ccmr_resource_name(resource));
     }
     status = ccmr__log_flush(((logging *)ccmr__resource_self(resource))->log);
     if (status != CCMR_SUCCESS) {

@@ -38,11 +38,41 @@ static inline char *put_two(char *to, unsigned value)
     return to + 2;
 }
 
+static unsigned count_digits(uint64_t value)
+{
+    static const uint64_t powers[] = {
+        UINT64_C(0),
+        UINT64_C(10),
+        UINT64_C(100),
+        UINT64_C(1000),
+        UINT64_C(10000),
+        UINT64_C(100000),
+        UINT64_C(1000000),
+        UINT64_C(10000000),
+        UINT64_C(100000000),
+        UINT64_C(1000000000),
+        UINT64_C(10000000000),
+        UINT64_C(100000000000),
+        UINT64_C(1000000000000),
+        UINT64_C(10000000000000),
+        UINT64_C(100000000000000),
+        UINT64_C(1000000000000000),
+        UINT64_C(10000000000000000),
+        UINT64_C(100000000000000000),
+        UINT64_C(1000000000000000000),
+        UINT64_C(10000000000000000000),
+    };
+    /* 1233 / 4096 is the logarithm of 2, near enough for 64 bits. */
+    unsigned bits = 64u - (unsigned)__builtin_clzll(value | 1);
+    unsigned least = bits * 1233 >> 12;
+
+    return least + (value >= powers[least]);
+}
+
 static char *put_decimal(char *to, uint64_t value)
 {
-    char digits[20];
-    char *at = digits + sizeof(digits);
-    size_t length;
+    char *end = to + count_digits(value);
+    char *at = end;
 
     while (value >= 100) {
         at -= 2;
@@ -50,28 +80,46 @@ static char *put_decimal(char *to, uint64_t value)
         value /= 100;
     }
     if (value >= 10) {
-        at -= 2;
-        (void)put_two(at, (unsigned)value);
+        (void)put_two(at - 2, (unsigned)value);
     } else {
-        *--at = (char)('0' + value);
+        at[-1] = (char)('0' + value);
     }
-    length = (size_t)(digits + sizeof(digits) - at);
-    memcpy(to, at, length);
-    return to + length;
+    return end;
 }
 
-/* As printf's %p and a C++ stream's pointer, for what is not null. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "CUDA's hosts are little-endian");
+
+/* Eight hexadecimal digits of a number, the first one in the lowest byte:
+ * each half of the digits moves up to twice its distance, three times. */
+static uint64_t hex_digits(uint64_t value)
+{
+    uint64_t x = value & UINT64_C(0xffffffff);
+    uint64_t letters;
+
+    x = (x | x << 16) & UINT64_C(0x0000ffff0000ffff);
+    x = (x | x << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    x = (x | x << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    letters =
+        (x + UINT64_C(0x0606060606060606)) >> 4 & UINT64_C(0x0101010101010101);
+    x += UINT64_C(0x3030303030303030) + letters * ('a' - '0' - 10);
+    return __builtin_bswap64(x);
+}
+
+/* As printf's %p and a C++ stream's pointer, for what is not null. Writes up
+ * to 15 characters beyond. */
 static char *put_hex(char *to, uint64_t value)
 {
-    static const char digits[16] = "0123456789abcdef";
-    int shift = value != 0 ? (63 - __builtin_clzll(value)) & ~3 : 0;
+    unsigned zeros = (unsigned)__builtin_clzll(value | 1) / 4;
+    uint64_t words[2];
 
-    *to++ = '0';
-    *to++ = 'x';
-    for (; shift >= 0; shift -= 4) {
-        *to++ = digits[(value >> shift) & 0xf];
-    }
-    return to;
+    value <<= 4 * zeros;
+    words[0] = hex_digits(value >> 32);
+    words[1] = hex_digits(value);
+    to[0] = '0';
+    to[1] = 'x';
+    memcpy(to + 2, words, sizeof(words));
+    return to + 2 + 16 - zeros;
 }
 
 static char *put_text(char *to, const char *text, size_t length)
