@@ -23,13 +23,21 @@ declared() {
     CC=${CC:-cc} sh "$abs_top_srcdir/tools/make-map" --list "$include" "$@"
 }
 
-# same MAP LIBRARY HEADER...: checks one library.
+# added HEADER: declared there and not by the umbrella header, which an
+# add-on's header includes parts of.
+added() {
+    declared cucoremr/cucoremr.h >"$scratch/core"
+    declared "$1" | LC_ALL=C comm -13 "$scratch/core" -
+}
+
+# same MAP LIBRARY COMMAND...: checks one library against the names that the
+# command prints.
 same() {
     map=$abs_top_srcdir/$1
     library=$abs_top_builddir/$2
     shift 2
     name=$(basename "$library")
-    declared "$@" >"$scratch/headers"
+    "$@" >"$scratch/headers"
     map_symbols "$map" >"$scratch/map"
     exports "$library" >"$scratch/library"
     ok "$name has symbols" test -s "$scratch/library"
@@ -43,11 +51,12 @@ same() {
 
 # What the umbrella header includes is the library; each other header
 # belongs to an add-on.
-same lib/libcucoremr.map .libs/libcucoremr.so cucoremr/cucoremr.h
+same lib/libcucoremr.map .libs/libcucoremr.so \
+    declared cucoremr/cucoremr.h
 jemalloc=.libs/libcucoremr-jemalloc.so
 if [ -f "$abs_top_builddir/$jemalloc" ]; then
     same addons/jemalloc/libcucoremr-jemalloc.map $jemalloc \
-        cucoremr/resources/jemalloc.h
+        added cucoremr/resources/jemalloc.h
 else
     skip "libcucoremr-jemalloc is not built"
 fi
