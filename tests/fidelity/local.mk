@@ -32,3 +32,5 @@ tests_fidelity_driver_costs_SOURCES = \
 	tests/fidelity/driver.c \
 	tests/fidelity/driver.h
 tests_fidelity_driver_costs_LDADD = -ldl -lpthread
+
+EXTRA_DIST += tests/fidelity/observed-h200.txt
