@@ -40,6 +40,19 @@ static ccmr_status read_attribute(CUdevice device, CUdevice_attribute which,
     return CCMR_SUCCESS;
 }
 
+/* What memory pools need; a driver that lacks one of these has none. */
+static int has_pool_calls(void)
+{
+    return CCMR__CU(cuDeviceGetDefaultMemPool) != NULL &&
+           CCMR__CU(cuMemPoolCreate) != NULL &&
+           CCMR__CU(cuMemPoolDestroy) != NULL &&
+           CCMR__CU(cuMemPoolSetAttribute) != NULL &&
+           CCMR__CU(cuMemPoolGetAttribute) != NULL &&
+           CCMR__CU(cuMemPoolTrimTo) != NULL &&
+           CCMR__CU(cuMemAllocFromPoolAsync) != NULL &&
+           CCMR__CU(cuMemFreeAsync) != NULL;
+}
+
 static ccmr_status read_device(int ordinal, ccmr__device *record)
 {
     ccmr_status status;
@@ -62,6 +75,7 @@ static ccmr_status read_device(int ordinal, ccmr__device *record)
     if (status != CCMR_SUCCESS) {
         return status;
     }
+    record->memory_pools = record->memory_pools && has_pool_calls();
     status = read_attribute(
         device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
         &handle_kinds);

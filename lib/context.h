@@ -19,7 +19,7 @@ typedef struct ccmr__device {
     CUdevice device;
     CUcontext context; /* primary; NULL until ccmr__device_use() */
     size_t total_bytes;
-    int memory_pools; /* attribute: driver memory pools are supported */
+    int memory_pools; /* device and driver have memory pools */
     unsigned pool_handle_kinds;
     int concurrent_managed_access;
     CUstream idle; /* ours, non-blocking, always empty: for READY frees */

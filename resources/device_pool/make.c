@@ -10,6 +10,7 @@
 
 #include "lib/arith.h"
 #include "lib/error.h"
+#include "lib/process.h"
 #include "lib/resource.h"
 #include "lib/struct.h"
 
@@ -167,23 +168,13 @@ static ccmr_status wrap_default_pool(ccmr__device_pool *self)
 
 static ccmr_status check_pools(const ccmr__device *device)
 {
-    if (!device->memory_pools) {
-        return ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
-                          "device %d has no memory pools", device->ordinal);
+    if (device->memory_pools) {
+        return CCMR_SUCCESS;
     }
-    if (CCMR__CU(cuDeviceGetDefaultMemPool) == NULL ||
-        CCMR__CU(cuMemPoolCreate) == NULL ||
-        CCMR__CU(cuMemPoolDestroy) == NULL ||
-        CCMR__CU(cuMemPoolSetAttribute) == NULL ||
-        CCMR__CU(cuMemPoolGetAttribute) == NULL ||
-        CCMR__CU(cuMemPoolTrimTo) == NULL ||
-        CCMR__CU(cuMemAllocFromPoolAsync) == NULL ||
-        CCMR__CU(cuMemFreeAsync) == NULL) {
-        return ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
-                          "the driver (version %d) has no memory pools",
-                          ccmr__driver_version());
-    }
-    return CCMR_SUCCESS;
+    return ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
+                      "device %d has no memory pools with this driver "
+                      "(version %d)",
+                      device->ordinal, ccmr__driver_version());
 }
 
 /* An own pool's handle kinds and reuse rules. */
@@ -276,15 +267,24 @@ static ccmr_status read_options(const ccmr_device_pool_options *from,
     return status == CCMR_SUCCESS ? check_sizes(device, made) : status;
 }
 
+/* An own pool goes. A call that fails once is tried once more: afterwards
+ * nobody could. */
 static void destroy_pool(const ccmr__device_pool *self)
 {
+    int left = self->owned ? 2 : 0;
     ccmr__scope scope;
+    CUresult res;
 
-    if (self->owned &&
-        ccmr__scope_enter(&scope, self->device, CCMR__SCOPE_RELAXED) ==
+    for (; left > 0; left--) {
+        if (ccmr__scope_enter(&scope, self->device, CCMR__SCOPE_RELAXED) !=
             CCMR_SUCCESS) {
-        (void)CCMR__CU(cuMemPoolDestroy)(self->pool);
+            continue;
+        }
+        res = CCMR__CU(cuMemPoolDestroy)(self->pool);
         ccmr__scope_leave(&scope);
+        if (res == CUDA_SUCCESS) {
+            return;
+        }
     }
 }
 
@@ -394,7 +394,11 @@ ccmr_status ccmr_device_pool_handle(ccmr_resource *resource,
                                     struct CUmemPoolHandle_st **pool)
 {
     const ccmr__device_pool *self;
+    ccmr_status status = ccmr__process_check();
 
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
     if (resource == NULL || pool == NULL) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "%s is NULL",
                           resource == NULL ? "resource" : "pool");
