@@ -14,27 +14,6 @@
 #define HOLD_MS 20
 #define BLOCK (64 * KIB)
 
-/* A word of a pattern that no other seed has. */
-static uint32_t word(uint32_t seed)
-{
-    return seed * 0x9e3779b9u | 1u;
-}
-
-static void fill(subject *s, void *ptr, size_t bytes, uint32_t seed,
-                 ccmr_stream stream)
-{
-    ccmr_buffer *view = NULL;
-
-    if (ptr == NULL ||
-        !CHECK_OK(s, ccmr_buffer_from_handle(ptr, bytes, NULL, &view),
-                  "a view of %p", ptr)) {
-        return;
-    }
-    CHECK_OK(s, ccmr_buffer_fill(view, 0, bytes, word(seed), 4, stream),
-             "fill %zu bytes", bytes);
-    CHECK_OK(s, ccmr_buffer_destroy(view), "destroy of a view");
-}
-
 /* Waits for the stream and compares every word. */
 static void expect(subject *s, void *ptr, size_t bytes, uint32_t seed,
                    ccmr_stream stream, const char *what)
@@ -53,10 +32,10 @@ static void expect(subject *s, void *ptr, size_t bytes, uint32_t seed,
     CHECK_OK(s, ccmr_buffer_copy_to_host(view, 0, words, bytes, stream),
              "copy to host");
     settle(s, stream);
-    for (i = 0; i < bytes / 4 && words[i] == word(seed); i++) {
+    for (i = 0; i < bytes / 4 && words[i] == fill_word(seed); i++) {
     }
     CHECK(s, i == bytes / 4, "%s: word %zu of %zu is 0x%x, should be 0x%x",
-          what, i, bytes / 4, i < bytes / 4 ? words[i] : 0, word(seed));
+          what, i, bytes / 4, i < bytes / 4 ? words[i] : 0, fill_word(seed));
     CHECK_OK(s, ccmr_buffer_destroy(view), "destroy of a view");
     free(words);
 }
@@ -69,16 +48,6 @@ static int can_hold(subject *s, hold *h, ccmr_stream stream)
     held = hold_begin(h, stream) == 0;
     (void)api.cuCtxPopCurrent(&(CUcontext){NULL});
     return CHECK(s, held, "the stream could not be held");
-}
-
-/* Frees of memory at once make order the caller's duty. */
-static int orders(subject *s)
-{
-    if (s->properties.free_stream == CCMR_FREE_AT_ONCE) {
-        subject_skip(s, "streams do not matter to this resource");
-        return 0;
-    }
-    return 1;
 }
 
 static void case_contents(subject *s)
@@ -330,7 +299,7 @@ static void case_host_access(subject *s)
     }
     words = take(s, BLOCK, 0, stream);
     for (i = 0; words != NULL && i < BLOCK / 4; i++) {
-        words[i] = word(500);
+        words[i] = fill_word(500);
     }
     if (can_hold(s, &held, stream)) {
         CHECK(s, api.cuMemcpyAsync((CUdeviceptr)(uintptr_t)target,

@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cucoremr/cucoremr.h>
 
@@ -108,6 +109,17 @@ void give(subject *s, void *ptr, size_t bytes, size_t alignment,
 ccmr_buffer *take_buffer(subject *s, size_t bytes, ccmr_stream stream);
 /* Close and free it. */
 void drop_buffer(subject *s, ccmr_buffer *buffer);
+/* Fill a block with words that only this seed has; in the order of `stream`
+   where the device can reach it, else at once when the stream is idle. */
+static inline uint32_t fill_word(uint32_t seed)
+{
+    return seed * 0x9e3779b9u | 1u;
+}
+void fill(subject *s, void *ptr, size_t bytes, uint32_t seed,
+          ccmr_stream stream);
+/* The case needs work on streams that uses the memory: 0, and skips, where
+   that is not to be had. */
+int orders(subject *s);
 /* Wait for a stream. */
 void settle(subject *s, ccmr_stream stream);
 
