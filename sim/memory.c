@@ -199,8 +199,9 @@ static struct sim_region *new_region(size_t size, size_t granule,
     region->id = sim_next_id();
     if (count != 0) {
         region->backing = calloc(count, sizeof *region->backing);
-        if (region->backing == NULL) {
-            goto err_free_region;
+        region->present = calloc(count, sizeof *region->present);
+        if (region->backing == NULL || region->present == NULL) {
+            goto err_free_backing;
         }
     }
     if (kind == SIM_REGION_CHUNK || kind == SIM_REGION_POOL) {
@@ -217,8 +218,9 @@ static struct sim_region *new_region(size_t size, size_t granule,
 err_free_bits:
     free(region->pages);
     free(region->starts);
+err_free_backing:
+    free(region->present);
     free(region->backing);
-err_free_region:
     free(region);
     return NULL;
 }
@@ -233,6 +235,7 @@ static void delete_region(struct sim_region *region)
     }
     free(region->starts);
     free(region->pages);
+    free(region->present);
     free(region->backing);
     free(region);
 }
@@ -340,6 +343,18 @@ static void forget_granule(struct sim_region *region, size_t index)
     }
 }
 
+void sim_region_fill(struct sim_region *region, uintptr_t base, size_t size)
+{
+    size_t i;
+
+    if (region->backing != NULL) {
+        for (i = (base - region->base) / region->granule;
+             i < (base + size - region->base) / region->granule; i++) {
+            region->present[i] = true;
+        }
+    }
+}
+
 void sim_region_forget(struct sim_region *region, uintptr_t base, size_t size)
 {
     size_t first, last, i;
@@ -353,6 +368,7 @@ void sim_region_forget(struct sim_region *region, uintptr_t base, size_t size)
     last = (base + size - region->base) / region->granule;
     for (i = first; i < last; i++) {
         forget_granule(region, i);
+        region->present[i] = false;
     }
 }
 
@@ -453,6 +469,9 @@ void *sim_bytes(uintptr_t address, size_t bytes, size_t *length)
     offset = address - region->base;
     index = offset / region->granule;
     rest = region->granule - offset % region->granule;
+    if (region->kind == SIM_REGION_POOL && !region->present[index]) {
+        return NULL;
+    }
     if (region->backing[index] == NULL) {
         void *memory =
             mmap(NULL, region->granule, PROT_READ | PROT_WRITE,

@@ -62,6 +62,7 @@ struct sim_region {
     /** Host memory by granule; NULL where the address is host memory. */
     size_t granule;
     void **backing;
+    bool *present; /**< of windows: is there memory in a granule? */
 
     /** Of chunks and windows: one bit a unit where a block starts, in pages
      *  of 4096, each made when first needed, and one bit a page. */
@@ -124,7 +125,9 @@ struct sim_region *sim_region_find(uintptr_t address);
 struct sim_region *sim_regions(void);
 /** Does a region overlap the range? */
 bool sim_region_overlaps(uintptr_t address, size_t size);
-/** Give the host memory behind part of a region back; contents are lost. */
+/** Put device memory into whole granules of a window. */
+void sim_region_fill(struct sim_region *region, uintptr_t base, size_t size);
+/** Take it away, and the host memory behind it; contents are lost. */
 void sim_region_forget(struct sim_region *region, uintptr_t base, size_t size);
 
 /** Does the address lie where device addresses are? */

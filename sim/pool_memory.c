@@ -188,6 +188,7 @@ static CUresult fill_hole(struct sim_pool *pool, struct sim_extent *hole,
     } else {
         take_hole(pool, hole);
     }
+    sim_region_fill(hole->region, hole->base, hole->size);
     sim_pool_put_ready(pool, hole);
     return CUDA_SUCCESS;
 }

@@ -1,1 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
+#
+# The simulator's own tests. They load it as any program would.
+
+simulation_tests = \
+	tests/simulation/captures \
+	tests/simulation/contents \
+	tests/simulation/faults \
+	tests/simulation/machine \
+	tests/simulation/pools \
+	tests/simulation/process \
+	tests/simulation/streams \
+	tests/simulation/threads
+tap_tests += $(simulation_tests)
+tsan_tests += tests/simulation/threads
+
+check_LTLIBRARIES += tests/simulation/libdriver.la
+tests_simulation_libdriver_la_SOURCES = \
+	tests/simulation/driver.c \
+	tests/simulation/driver.h
+simulation_ldadd = tests/simulation/libdriver.la \
+	tests/support/libccmr-tap.la -ldl -lpthread
+
+tests_simulation_captures_SOURCES = tests/simulation/captures.c
+tests_simulation_captures_LDADD = $(simulation_ldadd)
+tests_simulation_contents_SOURCES = tests/simulation/contents.c
+tests_simulation_contents_LDADD = $(simulation_ldadd)
+tests_simulation_faults_SOURCES = tests/simulation/faults.c
+tests_simulation_faults_LDADD = $(simulation_ldadd)
+tests_simulation_machine_SOURCES = tests/simulation/machine.c
+tests_simulation_machine_LDADD = $(simulation_ldadd)
+tests_simulation_pools_SOURCES = tests/simulation/pools.c
+tests_simulation_pools_LDADD = $(simulation_ldadd)
+tests_simulation_process_SOURCES = tests/simulation/process.c
+tests_simulation_process_LDADD = $(simulation_ldadd)
+tests_simulation_streams_SOURCES = tests/simulation/streams.c
+tests_simulation_streams_LDADD = $(simulation_ldadd)
+tests_simulation_threads_SOURCES = tests/simulation/threads.c
+tests_simulation_threads_LDADD = $(simulation_ldadd)
