@@ -2,8 +2,13 @@
 /*
  * legacy_pinned: page-locked host memory by cuMemHostAlloc and cuMemFreeHost.
  * Every block is the driver's own; nothing is kept and nothing is rounded
- * here, but for blocks of a larger alignment than the driver promises, which
- * get whole pages.
+ * here. The driver packs blocks of less than 2 MiB: for a larger alignment than
+ * it promises, a block is taken that is so much larger, and its beginning is
+ * asked of the driver again when it is freed.
+ *
+ *     base                ptr
+ *     |<- less than the ->|<- bytes ->|  rest of the slack |
+ *          alignment
  *
  * Streams: a free waits for its stream, then frees, so that a block comes back
  * only when its work is finished; the driver's free waits for every kernel as
@@ -16,7 +21,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lib/arith.h"
 #include "lib/error.h"
 #include "lib/stream.h"
 #include "lib/struct.h"
@@ -24,9 +28,9 @@
 #include "resources/common.h"
 #include "resources/registry.h"
 
-/* What the driver promises of every address, and of whole pages. */
+/* What the driver promises of every address, and what is made of it. */
 #define DRIVER_ALIGNMENT ((size_t)256)
-#define PAGE_ALIGNMENT ((size_t)4096)
+#define GREATEST_ALIGNMENT ((size_t)4096)
 
 #define ALL_FLAGS                                                             \
     (CCMR_PINNED_PORTABLE | CCMR_PINNED_MAPPED | CCMR_PINNED_WRITE_COMBINED)
@@ -59,9 +63,15 @@ static ccmr_status fail_full(const legacy_pinned *self, size_t bytes,
     return CCMR_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+/* The first address from `base` on that is aligned. */
+static uintptr_t align(uintptr_t base, size_t alignment)
+{
+    return (base + alignment - 1) & ~(uintptr_t)(alignment - 1);
+}
+
 /* In the device's context: check the stream, and ask the driver. */
 static ccmr_status take(const legacy_pinned *self, size_t bytes,
-                        size_t alignment, ccmr_stream stream, void **ptr)
+                        ccmr_stream stream, void **base)
 {
     ccmr_status status = ccmr__stream_check(stream, self->device);
     CUresult res;
@@ -69,20 +79,14 @@ static ccmr_status take(const legacy_pinned *self, size_t bytes,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    res = CCMR__CU(cuMemHostAlloc)(ptr, bytes, self->flags);
+    res = CCMR__CU(cuMemHostAlloc)(base, bytes, self->flags);
     if (res == CUDA_ERROR_OUT_OF_MEMORY) {
         return fail_full(self, bytes, res);
     }
     if (res != CUDA_SUCCESS) {
         return ccmr__fail_driver_host((int)res, "cuMemHostAlloc");
     }
-    if (((uintptr_t)*ptr & (alignment - 1)) == 0) {
-        return CCMR_SUCCESS;
-    }
-    (void)CCMR__CU(cuMemFreeHost)(*ptr);
-    return ccmr__fail(CCMR_ERROR_INVALID_ALIGNMENT,
-                      "the driver gave an address that is not aligned to %zu",
-                      alignment);
+    return CCMR_SUCCESS;
 }
 
 static ccmr_status legacy_pinned_allocate(void *object, size_t bytes,
@@ -90,27 +94,72 @@ static ccmr_status legacy_pinned_allocate(void *object, size_t bytes,
                                           void **ptr)
 {
     legacy_pinned *self = object;
-    void *block = NULL;
-    size_t rounded = bytes;
+    void *base = NULL;
+    size_t taken = bytes;
     ccmr__scope scope;
     ccmr_status status;
 
-    /* The driver packs small blocks into a page. */
     if (bytes > self->host_bytes ||
         (alignment > DRIVER_ALIGNMENT &&
-         !ccmr__round_up(bytes, PAGE_ALIGNMENT, &rounded))) {
+         __builtin_add_overflow(bytes, alignment - DRIVER_ALIGNMENT,
+                                &taken))) {
         return fail_full(self, bytes, CUDA_SUCCESS);
     }
     status = ccmr__scope_enter(&scope, self->device, CCMR__SCOPE_RELAXED);
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    status = take(self, rounded, alignment, stream, &block);
+    status = take(self, taken, stream, &base);
     ccmr__scope_leave(&scope);
     if (status == CCMR_SUCCESS) {
-        *ptr = block;
+        *ptr = (void *)align((uintptr_t)base, alignment);
     }
     return status;
+}
+
+/* Where the driver's block begins that has the block at `ptr`. */
+static ccmr_status find_base(void *ptr, size_t alignment, void **base)
+{
+    CUdeviceptr start = 0;
+    CUresult res;
+
+    *base = ptr;
+    if (alignment <= DRIVER_ALIGNMENT) {
+        return CCMR_SUCCESS;
+    }
+    res = CCMR__CU(cuPointerGetAttribute)(
+        &start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        (CUdeviceptr)(uintptr_t)ptr);
+    if (res != CUDA_SUCCESS) {
+        return ccmr__fail_address(ptr, (int)res, "cuPointerGetAttribute");
+    }
+    if (align((uintptr_t)start, alignment) != (uintptr_t)ptr) {
+        return ccmr__fail(CCMR_ERROR_INVALID_POINTER,
+                          "%p is not the address of a live block", ptr);
+    }
+    *base = (void *)(uintptr_t)start;
+    return CCMR_SUCCESS;
+}
+
+/* In the device's context. */
+static ccmr_status give(const legacy_pinned *self, void *ptr, size_t alignment,
+                        ccmr_stream stream)
+{
+    void *base;
+    ccmr_status status = find_base(ptr, alignment, &base);
+    CUresult res;
+
+    if (status == CCMR_SUCCESS) {
+        status = ccmr__stream_finish(stream, self->device);
+    }
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    res = CCMR__CU(cuMemFreeHost)(base);
+    if (res != CUDA_SUCCESS) {
+        return ccmr__fail_address(ptr, (int)res, "cuMemFreeHost");
+    }
+    return CCMR_SUCCESS;
 }
 
 static ccmr_status legacy_pinned_deallocate(void *object, void *ptr,
@@ -121,7 +170,6 @@ static ccmr_status legacy_pinned_deallocate(void *object, void *ptr,
     ccmr__scope scope;
     ccmr_status status = ccmr__check_address(
         ptr, alignment > DRIVER_ALIGNMENT ? alignment : DRIVER_ALIGNMENT);
-    CUresult res;
 
     (void)bytes;
     if (status == CCMR_SUCCESS) {
@@ -130,13 +178,7 @@ static ccmr_status legacy_pinned_deallocate(void *object, void *ptr,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    status = ccmr__stream_finish(stream, self->device);
-    if (status == CCMR_SUCCESS) {
-        res = CCMR__CU(cuMemFreeHost)(ptr);
-        if (res != CUDA_SUCCESS) {
-            status = ccmr__fail_address(ptr, (int)res, "cuMemFreeHost");
-        }
-    }
+    status = give(self, ptr, alignment, stream);
     ccmr__scope_leave(&scope);
     return status;
 }
@@ -156,7 +198,7 @@ static ccmr_status legacy_pinned_describe(void *object,
         .device = self->device->ordinal,
         .device_accessible = 1,
         .host_accessible = 1,
-        .max_alignment = PAGE_ALIGNMENT,
+        .max_alignment = GREATEST_ALIGNMENT,
         .free_may_block = 1,
         .free_stream = CCMR_FREE_SYNCHRONIZES,
         .capture = CCMR_CAPTURE_REFUSED,

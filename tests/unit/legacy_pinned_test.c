@@ -224,6 +224,32 @@ Test(legacy_pinned, comes_back_when_its_work_is_done)
     cr_assert_eq(api.cuMemFree(device), CUDA_SUCCESS);
 }
 
+/* The block's beginning is the driver's knowledge where it was aligned. */
+Test(legacy_pinned, finds_the_beginning)
+{
+    const size_t bytes = 3 * 4096;
+    char *heap = aligned_alloc(4096, 4096);
+    char *block;
+    void *ptr;
+
+    cr_assert_not_null(heap);
+    cr_assert_eq(ccmr_resource_allocate(pinned, bytes, 4096, stream, &ptr),
+                 CCMR_SUCCESS);
+    block = ptr;
+    cr_assert_eq(sim->forget_calls(), 0);
+    cr_assert_eq(
+        ccmr_resource_deallocate(pinned, block + 4096, bytes, 4096, stream),
+        CCMR_ERROR_INVALID_POINTER);
+    cr_assert_eq(ccmr_resource_deallocate(pinned, heap, bytes, 4096, stream),
+                 CCMR_ERROR_INVALID_POINTER);
+    cr_assert_eq(sim->calls("cuStreamSynchronize"), 0u);
+    cr_assert_eq(ccmr_resource_deallocate(pinned, block, bytes, 4096, stream),
+                 CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_deallocate(pinned, block, bytes, 4096, stream),
+                 CCMR_ERROR_INVALID_POINTER);
+    free(heap);
+}
+
 Test(legacy_pinned, refused_free_leaves_the_block)
 {
     char *block;

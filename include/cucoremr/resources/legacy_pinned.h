@@ -35,8 +35,9 @@ CCMR_BEGIN_DECLS
  * A free synchronises its stream (the allocation stream if none is named) and
  * then frees, so a block comes back only when its work is finished. `access`
  * tells resources above how they may reuse blocks. Sizes are rounded to pages
- * by the driver, to nothing else. Alignment is at most 4096. Capturing
- * streams are refused. `options` may be NULL.
+ * by the driver, to nothing else. Alignment is at most 4096, and takes as much
+ * memory on top where it is more than 256. Capturing streams are refused.
+ * `options` may be NULL.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_legacy_pinned_create(
