@@ -24,7 +24,7 @@ static json_t *text_json(const char *text)
     if (made != NULL) {
         return made;
     }
-    for (i = 0; text[i] != '\0' && i < sizeof(ascii) - 1; i++) {
+    for (i = 0; i < sizeof(ascii) - 1 && text[i] != '\0'; i++) {
         ascii[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
     }
     ascii[i] = '\0';

@@ -189,7 +189,7 @@ static void groups_put(FILE *to, const layout *in)
 static void layout_make(layout *made, const result *results, size_t count,
                         bool brief)
 {
-    row one;
+    row one = {.cells = {{0}}};
 
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         made->widths[i] = brief && detail[i] ? 0 : strlen(heads[i]);
@@ -210,7 +210,7 @@ static void rows_put(FILE *to, const result *results, size_t count, bool brief)
 {
     const char *cells[COLUMN_COUNT];
     layout in;
-    row one;
+    row one = {.cells = {{0}}};
 
     layout_make(&in, results, count, brief);
     groups_put(to, &in);

@@ -38,9 +38,9 @@ static bool holds_traces(const char *folder)
  * folder or below a prefix; else where it was built for. */
 static bool find_folder(char folder[TRACE_PATH])
 {
-    static const char *const near[] = {"traces", "bench/traces",
-                                       "../bench/traces",
-                                       "../share/libcucoremr/traces"};
+    static const char *const near[] = {
+        "traces", "bench/traces", "../bench/traces",
+        "../share/libcucoremr/traces", "../share/traces"};
     static const char *const far[] = {CCMR_BENCH_TRACES,
                                       CCMR_BENCH_SOURCE_TRACES};
     const char *said = getenv("CUCOREMR_TRACES");

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+
+EXTRA_DIST += \
+	tests/bench/check.py \
+	tests/bench/common.sh
+
+if BUILD_BENCH
+tap_scripts += \
+	tests/bench/outputs.sh \
+	tests/bench/replay.sh \
+	tests/bench/threads.sh
+# They run threads of the bench on the library and the simulated driver.
+tsan_tests += \
+	tests/bench/threads.sh
+
+if HAVE_CRITERION
+criterion_tests += \
+	tests/unit/trace_test
+
+tests_unit_trace_test_SOURCES = tests/unit/trace_test.c
+tests_unit_trace_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_trace_test_LDADD = bench/libccmr-bench.la $(CRITERION_LIBS)
+endif
+else
+EXTRA_DIST += \
+	tests/bench/outputs.sh \
+	tests/bench/replay.sh \
+	tests/bench/threads.sh
+endif
