@@ -137,32 +137,34 @@ static ccmr_status open_library(const char *name, void **library)
     return CCMR_SUCCESS;
 }
 
-/* One entry point: by the driver's own lookup, which knows versions; by exact
- * name where the driver is too old to have one. */
+/*
+ * One entry point: by the driver's own lookup, which knows versions; by exact
+ * name where the driver is too old to have one. NULL where there is none; a
+ * lookup that fails for another reason sets `*failure`, so that nothing is
+ * taken for missing that is there.
+ */
 static void *find_entry(void *library, const char *name, const char *exact,
-                        int version)
+                        int version, CUresult *failure)
 {
+    CUresult res = CUDA_SUCCESS;
     find_v2_function find_v2;
     find_function find;
     void *entry = NULL;
 
     FUNCTION_FROM(find_v2, dlsym(library, "cuGetProcAddress_v2"));
-    if (find_v2 != NULL) {
-        if (find_v2(name, &entry, version, CU_GET_PROC_ADDRESS_DEFAULT,
-                    NULL) != CUDA_SUCCESS) {
-            entry = NULL;
-        }
-        return entry;
-    }
     FUNCTION_FROM(find, dlsym(library, "cuGetProcAddress"));
-    if (find != NULL) {
-        if (find(name, &entry, version, CU_GET_PROC_ADDRESS_DEFAULT) !=
-            CUDA_SUCCESS) {
-            entry = NULL;
-        }
-        return entry;
+    if (find_v2 != NULL) {
+        res = find_v2(name, &entry, version, CU_GET_PROC_ADDRESS_DEFAULT,
+                      NULL);
+    } else if (find != NULL) {
+        res = find(name, &entry, version, CU_GET_PROC_ADDRESS_DEFAULT);
+    } else {
+        return dlsym(library, exact);
     }
-    return dlsym(library, exact);
+    if (res != CUDA_SUCCESS && res != CUDA_ERROR_NOT_FOUND) {
+        *failure = res;
+    }
+    return res == CUDA_SUCCESS ? entry : NULL;
 }
 
 /* The name that cuda.h's macros turn a function's name into. */
@@ -172,13 +174,16 @@ static void *find_entry(void *library, const char *name, const char *exact,
 enum { OPTIONAL, REQUIRED };
 
 /* Fill `table`. Returns the name of a missing required entry, or NULL. */
-static const char *fill_table(void *library, ccmr__driver_table *table)
+static const char *fill_table(void *library, ccmr__driver_table *table,
+                              CUresult *failure)
 {
     const char *missing = NULL;
 
+    *failure = CUDA_SUCCESS;
 #define FILL(name, version, need, parameters, arguments)                      \
     FUNCTION_FROM(table->p_##name,                                            \
-                  find_entry(library, #name, EXACT_NAME(name), version));     \
+                  find_entry(library, #name, EXACT_NAME(name), version,       \
+                             failure));                                       \
     if ((need) == REQUIRED && table->p_##name == NULL && missing == NULL) {   \
         missing = #name;                                                      \
     }
@@ -236,7 +241,10 @@ static ccmr_status start(const char *name, void *library)
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    missing = fill_table(library, &table);
+    missing = fill_table(library, &table, &res);
+    if (res != CUDA_SUCCESS) {
+        return ccmr__fail_driver((int)res, "cuGetProcAddress");
+    }
     if (missing != NULL) {
         return ccmr__fail(CCMR_ERROR_DRIVER_TOO_OLD, "driver %s has no %s",
                           info.dli_fname, missing);

@@ -30,6 +30,9 @@ static const int codes[] = {
 
 static const ccmr_sim_table *sim;
 
+/* The thread's capture mode, as it must be after every call. */
+static CUstreamCaptureMode usual_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
 /* What went wrong beyond the ordered fault; told at the end of the stack. */
 static unsigned faults_found;
 
@@ -94,7 +97,7 @@ static void check_detail(script *s, const char *step, ccmr_status status)
 static void after_step(script *s, const char *step, ccmr_status status)
 {
     watch *w = s->context;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    CUstreamCaptureMode mode = usual_mode;
     CUcontext current = NULL;
     int met = look_for_injection(w);
 
@@ -109,7 +112,7 @@ static void after_step(script *s, const char *step, ccmr_status status)
         (void)api.cuCtxSetCurrent(w->context);
     }
     (void)api.cuThreadExchangeStreamCaptureMode(&mode);
-    if (mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) {
+    if (mode != usual_mode) {
         tell(s, step, "the capture mode was not restored");
     }
 }
@@ -124,26 +127,30 @@ static ccmr_sim_census census(void)
     return c;
 }
 
+/* `destroyer`: the call that gives such a thing back. If that one fails where
+   nobody can be told, in a release, the thing may stay. */
 static void compare(const script *s, const char *step,
                     const ccmr_sim_census *before)
 {
+    const watch *w = s->context;
     ccmr_sim_census now = census();
     char text[128];
 
-#define SAME(what)                                                            \
-    if (now.what != before->what) {                                           \
+#define SAME(what, destroyer)                                                 \
+    if (now.what != before->what &&                                           \
+        (now.what != before->what + 1 || strcmp(w->call, destroyer) != 0)) {  \
         (void)snprintf(text, sizeof(text), "%llu " #what " left, were %llu",  \
                        (unsigned long long)now.what,                          \
                        (unsigned long long)before->what);                     \
         tell(s, step, text);                                                  \
     }
-    SAME(contexts)
-    SAME(streams)
-    SAME(events)
-    SAME(pools)
-    SAME(plain_blocks)
-    SAME(pinned_blocks)
-    SAME(pool_blocks)
+    SAME(contexts, "")
+    SAME(streams, "")
+    SAME(events, "cuEventDestroy")
+    SAME(pools, "cuMemPoolDestroy")
+    SAME(plain_blocks, "")
+    SAME(pinned_blocks, "")
+    SAME(pool_blocks, "")
 #undef SAME
 }
 
@@ -167,6 +174,7 @@ static int run_with_fault(script *s, uint64_t nth, int code)
     }
     compare(s, "the end", &before);
 
+    before = census();
     none.context = w.context;
     none.nth = nth;
     s->context = &none;
@@ -237,7 +245,8 @@ static int first_use(uint64_t nth, int code)
         (void)sim->fail(NULL, nth, code);
     }
     s.context = &w;
-    for (tries = 0; tries < 2; tries++) {
+    /* Again, since what was not set up may be tried again. */
+    for (tries = 0; tries < (nth == 0 ? 1 : 2); tries++) {
         status = ccmr_init(NULL);
         after_step(&s, "init", status);
         if (status == CCMR_SUCCESS) {
@@ -258,7 +267,11 @@ static int first_use(uint64_t nth, int code)
         ccmr_resource_release(pool);
         pool = NULL;
     }
-    if (status != CCMR_SUCCESS) {
+    /* A driver that calls an attribute invalid does not know it: that stays. */
+    if (status != CCMR_SUCCESS &&
+        (status != CCMR_ERROR_NOT_SUPPORTED ||
+         code != CUDA_ERROR_INVALID_VALUE ||
+         strcmp(w.call, "cuDeviceGetAttribute") != 0)) {
         tell(&s, "second try", ccmr_last_error()->message);
     }
     if (nth == 0) {
@@ -340,6 +353,7 @@ int main(int argc, char **argv)
         tap_bail_out("%s", ccmr_last_error()->message);
     }
     script_prepare();
+    usual_mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     (void)api.cuThreadExchangeStreamCaptureMode(
         &(CUstreamCaptureMode){CU_STREAM_CAPTURE_MODE_THREAD_LOCAL});
     for (stack = script_stacks; *stack != NULL; stack++) {
