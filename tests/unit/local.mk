@@ -38,4 +38,5 @@ tests_unit_text_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_text_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 endif
 
+include tests/unit/adaptor.mk
 include tests/unit/leaf.mk
