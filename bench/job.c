@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <cucoremr/stack.h>
+
 #include "bench/contents.h"
 #include "bench/measure.h"
 #include "bench/progress.h"
@@ -25,6 +27,44 @@ static bool shows_table(const args *asked)
 {
     return !asked->quiet && !is_for_program(asked->json) &&
            !is_for_program(asked->csv);
+}
+
+/* What a person who wrote the text can mend. */
+static bool is_mistake(const ccmr_error_detail *detail)
+{
+    return detail->status == CCMR_ERROR_SYNTAX ||
+           detail->status == CCMR_ERROR_UNKNOWN_NAME ||
+           (detail->status == CCMR_ERROR_INVALID_ARGUMENT &&
+            detail->column > 0);
+}
+
+/* Whether the stacks' texts can be understood. What else may be wrong with a
+ * stack is one contender's failure, not the command line's. */
+static bool check_stacks(const args *asked)
+{
+    for (size_t i = 0; i < asked->contender_count; i++) {
+        const contender *who = asked->contenders[i];
+        const ccmr_error_detail *detail;
+        ccmr_resource *resource;
+
+        if (who->kind != CONTENDER_STACK) {
+            continue;
+        }
+        if (ccmr_stack_create(who->text, &resource) == CCMR_SUCCESS) {
+            ccmr_resource_release(resource);
+            continue;
+        }
+        detail = ccmr_last_error();
+        if (is_mistake(detail)) {
+            (void)fprintf(stderr, "cucoremr-bench: %s\n  %s\n",
+                          detail->message, who->text);
+            if (detail->column > 0) {
+                (void)fprintf(stderr, "  %*s\n", detail->column, "^");
+            }
+            return false;
+        }
+    }
+    return true;
 }
 
 static result *more_results(job *in, size_t count)
@@ -194,6 +234,9 @@ static int run_all(job *in)
         (void)fprintf(stderr, "cucoremr-bench: the plan cannot be made: out "
                               "of memory, or too large\n");
         return JOB_FAILED;
+    }
+    if (!check_stacks(asked)) {
+        return JOB_USAGE;
     }
     if (shows_table(asked)) {
         if (asked->what == SCENARIO_MAIN) {

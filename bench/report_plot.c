@@ -4,6 +4,7 @@
  *
  *   OUT.dat   blocks parted by two empty lines: first one row a result, for
  *             the bars; then the timeline of each result that has one
+ *   OUT.gp    a panel of memory for each trace, and one of bars
  */
 #include "bench/report.h"
 
@@ -33,9 +34,9 @@ static bool picture_name(picture *made, const char *path)
         const char *ending;
         const char *terminal;
     } known[] = {
-        {".svg", "svg size 1100,700 dynamic background 'white'"},
-        {".png", "pngcairo size 1100,700"},
-        {".pdf", "pdfcairo size 11in,7in"},
+        {".svg", "svg dynamic background 'white'"},
+        {".png", "pngcairo"},
+        {".pdf", "pdfcairo"},
     };
     const char *dot = strrchr(path, '.');
 
@@ -67,6 +68,12 @@ static void quoted_put(FILE *to, const char *text)
     (void)fputc('"', to);
 }
 
+/* Whether two results have a panel for their memory in common. */
+static bool same_panel(const result *one, const result *other)
+{
+    return one->what == other->what && one->registered == other->registered;
+}
+
 /* What a result is called in a picture. */
 static void label_put(FILE *to, const result *of, const report *in)
 {
@@ -74,8 +81,7 @@ static void label_put(FILE *to, const result *of, const report *in)
     bool one_plan = true;
 
     for (size_t i = 0; i < in->count; i++) {
-        one_plan = one_plan && in->results[i].what == in->results[0].what &&
-                   in->results[i].registered == in->results[0].registered;
+        one_plan = one_plan && same_panel(&in->results[i], &in->results[0]);
     }
     if (one_plan) {
         (void)snprintf(label, sizeof(label), "%.100s", of->name);
@@ -97,6 +103,9 @@ static bool data_write(const picture *of, const report *what)
     for (size_t i = 0; i < what->count; i++) {
         const result *one = &what->results[i];
 
+        if (one->repetitions == 0) {
+            continue;
+        }
         label_put(file, one, what);
         (void)fprintf(file, " %.2f %.2f %.2f\n", one->ns_median, one->ns_least,
                       one->ns_most);
@@ -125,63 +134,71 @@ static bool data_write(const picture *of, const report *what)
     return report_close(of->data, file);
 }
 
-static size_t timelines(const report *what)
+/* The first of the results from `at` on that has a timeline. */
+static size_t next_timeline(const report *what, size_t at)
+{
+    while (at < what->count && what->results[at].line.count == 0) {
+        at++;
+    }
+    return at;
+}
+
+/* One past the results of the same panel. */
+static size_t panel_end(const report *what, size_t first)
+{
+    size_t at = first;
+
+    while (at < what->count &&
+           same_panel(&what->results[at], &what->results[first])) {
+        at++;
+    }
+    return at;
+}
+
+static size_t panels(const report *what)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < what->count; i++) {
-        count += what->results[i].line.count > 0;
+    for (size_t at = next_timeline(what, 0); at < what->count;
+         at = next_timeline(what, panel_end(what, at))) {
+        count++;
     }
     return count;
 }
 
-static void lines_put(FILE *to, const picture *of, const report *what)
+/* One panel of memory. `block` is the next block of the data. */
+static void lines_put(FILE *to, const picture *of, const report *what,
+                      size_t first, size_t *block)
 {
-    size_t block = 1;
+    const result *one = &what->results[first];
 
-    (void)fputs("set title 'Memory over the trace'\n"
-                "set xlabel 'operation'\nset ylabel 'GiB'\n"
-                "set yrange [0:*]\nset key outside right top noenhanced\n"
-                "plot ",
+    (void)fputs("set title noenhanced ", to);
+    quoted_put(to, one->what->label);
+    (void)fputs("\nset xlabel 'operation'\nset ylabel 'GiB'\n"
+                "set autoscale xfix\nset yrange [0:*]\n"
+                "set key outside below center horizontal noenhanced\nplot ",
                 to);
-    for (size_t i = 0; i < what->count; i++) {
-        const result *one = &what->results[i];
-
-        if (one->line.count == 0) {
+    quoted_put(to, of->data);
+    (void)fprintf(to,
+                  " index %zu using 1:2 with filledcurves y1=0 fillcolor "
+                  "'#d0d0d0' title 'live'",
+                  *block);
+    for (size_t i = first; i < panel_end(what, first); i++) {
+        if (what->results[i].line.count == 0) {
             continue;
-        }
-        if (block == 1) {
-            quoted_put(to, of->data);
-            (void)fputs(" index 1 using 1:2 with filledcurves y1=0 "
-                        "fillcolor '#d0d0d0' title 'live'",
-                        to);
         }
         (void)fputs(", \\\n  ", to);
         quoted_put(to, of->data);
         (void)fprintf(to, " index %zu using 1:3 with lines linewidth 2 title ",
-                      block);
-        label_put(to, one, what);
-        block++;
+                      (*block)++);
+        quoted_put(to, what->results[i].name);
     }
-    (void)fputc('\n', to);
+    (void)fputs("\nreset\n", to);
 }
 
-static bool script_write(const picture *of, const report *what)
+static void bars_put(FILE *to, const picture *of, const report *what)
 {
-    FILE *file = report_open(of->script);
-
-    if (file == NULL) {
-        return false;
-    }
-    (void)fprintf(file, "set terminal %s\nset output ", of->terminal);
-    quoted_put(file, of->path);
-    (void)fprintf(file, "\nset multiplot layout %d,1\n",
-                  timelines(what) > 0 ? 2 : 1);
-    if (timelines(what) > 0) {
-        lines_put(file, of, what);
-        (void)fputs("reset\n", file);
-    }
-    (void)fprintf(file,
+    (void)fprintf(to,
                   "set title 'Host time per operation%s'\n"
                   "set ylabel 'ns'\nset yrange [0:*]\nunset key\n"
                   "set style fill solid 0.6\nset boxwidth 0.6\n"
@@ -189,12 +206,38 @@ static bool script_write(const picture *of, const report *what)
                   what->where->simulated
                       ? " (simulated driver: says nothing about a GPU)"
                       : "");
-    quoted_put(file, of->data);
-    (void)fputs(" index 0 using 0:2:xtic(1) with boxes, \\\n  ", file);
-    quoted_put(file, of->data);
-    (void)fputs(" index 0 using 0:2:3:4 with yerrorbars linecolor 'black'\n"
-                "unset multiplot\n",
-                file);
+    quoted_put(to, of->data);
+    (void)fputs(" index 0 using 0:2:xtic(1) with boxes, \\\n  ", to);
+    quoted_put(to, of->data);
+    (void)fputs(" index 0 using 0:2:3:4 with yerrorbars linecolor 'black'\n",
+                to);
+}
+
+static bool script_write(const picture *of, const report *what)
+{
+    FILE *file = report_open(of->script);
+    size_t rows = panels(what) + 1;
+    size_t block = 1;
+
+    if (file == NULL) {
+        return false;
+    }
+    if (strcmp(of->terminal, "pdfcairo") == 0) {
+        (void)fprintf(file, "set terminal pdfcairo size 11in,%zuin\n",
+                      4 * rows);
+    } else {
+        (void)fprintf(file, "set terminal %s size 1100,%zu\n", of->terminal,
+                      400 * rows);
+    }
+    (void)fputs("set output ", file);
+    quoted_put(file, of->path);
+    (void)fprintf(file, "\nset multiplot layout %zu,1\n", rows);
+    for (size_t at = next_timeline(what, 0); at < what->count;
+         at = next_timeline(what, panel_end(what, at))) {
+        lines_put(file, of, what, at, &block);
+    }
+    bars_put(file, of, what);
+    (void)fputs("unset multiplot\n", file);
     return report_close(of->script, file);
 }
 
@@ -233,7 +276,16 @@ static bool gnuplot_run(const picture *of)
 bool report_plot(const char *path, const report *what)
 {
     picture of;
+    bool timed = false;
 
+    for (size_t i = 0; i < what->count; i++) {
+        timed = timed || what->results[i].repetitions > 0;
+    }
+    if (!timed) {
+        (void)fprintf(stderr, "cucoremr-bench: --plot %s: nothing was timed\n",
+                      path);
+        return false;
+    }
     if (!picture_name(&of, path)) {
         (void)fprintf(stderr,
                       "cucoremr-bench: --plot %s: a name that ends in .svg, "

@@ -32,6 +32,9 @@ ok "no range" says "no range" 2 bench mix --size 4KiB-1KiB
 ok "size 0" says "--size" 2 bench pair --size 0
 ok "an option that means nothing" says "--live means nothing with pair" 2 \
     bench pair --live 3
+ok "unknown resource" says "devicepool" 2 bench pair --stack devicepool
+ok "where in the text it is" says "            ^" 2 \
+    bench pair --stack 'logging | devicepool'
 ok "replay on numbers of threads" says "as-logged" 2 \
     bench replay gnn_train --threads 4
 ok "--log of two stacks" says "exactly one --stack" 2 \
@@ -41,7 +44,8 @@ ok "--log of two stacks" says "exactly one --stack" 2 \
 ok "unknown driver" says "/nonexistent.so" 1 \
     bench pair --driver /nonexistent.so
 ok "no such device" says "evice" 1 bench pair --device 63
-ok "unknown resource" says "devicepool" 1 bench pair --stack devicepool
+ok "a stack that cannot be made" says "cannot be set up" 1 \
+    bench pair $quick --stack 'device_pool device=63' --stack host
 ok "a stack that is too small" says "LIMIT_EXCEEDED" 1 \
     bench pair $quick --size 1MiB --stack 'limiting bytes=4KiB | device_pool'
 ok "JSON into nowhere" says "/nonexistent/x" 1 \
