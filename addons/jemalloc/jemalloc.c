@@ -40,7 +40,7 @@
 #define SLOTS 64
 
 typedef struct jemalloc_arena {
-    int flags;          /* the arena, and no cache */
+    int flags;          /* the arena, and no cache; 0: not made */
     size_t small_bytes; /* greatest of the small size classes */
     size_t page;
     unsigned index;
@@ -355,8 +355,10 @@ static void jemalloc_destroy(void *self)
     char name[64];
 
     give_slot(arena->slot);
-    (void)snprintf(name, sizeof(name), "arena.%u.destroy", arena->index);
-    (void)mallctl(name, NULL, NULL, NULL, 0);
+    if (arena->flags != 0) {
+        (void)snprintf(name, sizeof(name), "arena.%u.destroy", arena->index);
+        (void)mallctl(name, NULL, NULL, NULL, 0);
+    }
     free(arena);
 }
 
@@ -408,6 +410,7 @@ static int make_arena(jemalloc_arena *arena)
 
 ccmr_status ccmr_jemalloc_create(ccmr_resource **resource)
 {
+    ccmr_resource *made;
     jemalloc_arena *arena;
     ccmr_status status;
 
@@ -416,17 +419,25 @@ ccmr_status ccmr_jemalloc_create(ccmr_resource **resource)
                               "ccmr_jemalloc_create: resource is NULL");
     }
     arena = calloc(1, sizeof(*arena));
-    if (arena == NULL || !make_arena(arena)) {
+    if (arena == NULL) {
+        return ccmr_error_set(CCMR_ERROR_OUT_OF_HOST_MEMORY, sizeof(*arena),
+                              "no memory for a jemalloc resource");
+    }
+    /* First what a forked child is refused: `lock` may be held there. */
+    arena->slot = SLOTS;
+    status = ccmr_resource_create(&jemalloc_ops, arena, &made);
+    if (status != CCMR_SUCCESS) {
         free(arena);
+        return status;
+    }
+    if (!make_arena(arena)) {
+        ccmr_resource_release(made);
         return ccmr_error_set(CCMR_ERROR_OUT_OF_HOST_MEMORY, 0,
-                              "no memory for a jemalloc arena");
+                              "jemalloc has no arena left");
     }
     arena->slot = take_slot();
-    status = ccmr_resource_create(&jemalloc_ops, arena, resource);
-    if (status != CCMR_SUCCESS) {
-        jemalloc_destroy(arena);
-    }
-    return status;
+    *resource = made;
+    return CCMR_SUCCESS;
 }
 
 /* ---- the kind --------------------------------------------------------- */

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <jemalloc/jemalloc.h>
 
@@ -218,6 +220,29 @@ Test(jemalloc, goes_before_a_thread)
     cr_assert_eq(pthread_join(thread, NULL), 0);
     cr_assert_eq(p.failures, 0);
     (void)pthread_barrier_destroy(&barrier);
+}
+
+/* G5: a child is refused everything, and ends as if nothing was. */
+Test(jemalloc, refuses_a_forked_child)
+{
+    ccmr_resource *resource = NULL;
+    void *ptr = allocate(arena, 64, 64);
+    int failures = 0;
+    pid_t child = fork();
+    int ended = -1;
+
+    if (child == 0) {
+        failures += ccmr_jemalloc_create(&resource) != CCMR_ERROR_FORKED;
+        failures +=
+            ccmr_resource_deallocate(arena, ptr, 64, 64, CCMR_STREAM_LEGACY) !=
+            CCMR_ERROR_FORKED;
+        ccmr_resource_release(arena);
+        _exit(failures);
+    }
+    cr_assert_gt(child, 0);
+    cr_assert_eq(waitpid(child, &ended, 0), child);
+    cr_assert_eq(ended, 0);
+    deallocate(arena, ptr, 64, 64);
 }
 
 Test(jemalloc, trims)
