@@ -137,10 +137,10 @@ Test(limiting, nothing_wraps)
     BAD(attempt(PTRDIFF_MAX), CCMR_ERROR_LIMIT_EXCEEDED);
     GOOD(ccmr_resource_option_set(limited, "bytes", "18446744073709551615"));
     cr_assert_str_eq(option_of(limited, "bytes"), "18446744073709551615");
-    ptr = take(limited, PTRDIFF_MAX);
     GOOD(attempt(PTRDIFF_MAX));
+    ptr = take(limited, PTRDIFF_MAX - 1);
     GOOD(attempt(1));
-    give(limited, ptr, PTRDIFF_MAX);
+    give(limited, ptr, PTRDIFF_MAX - 1);
     GOOD(ccmr_resource_option_set(limited, "bytes", "0"));
     BAD(attempt(1), CCMR_ERROR_LIMIT_EXCEEDED);
     GOOD(ccmr_resource_allocate(limited, 0, 0, LEGACY, &ptr));
