@@ -3,6 +3,7 @@
  * limiting, on one thread. Field cases J1, J2, F7, H1, H8.
  */
 #include "tests/unit/adaptor.h"
+#include "tests/unit/leaf.h"
 
 #define LIMIT 100000
 
@@ -347,6 +348,7 @@ Test(limiting, as_part_of_the_device)
     char text[128];
     void *ptr;
 
+    (void)leaf_start();
     GOOD(ccmr_device_describe(0, &info));
     GOOD(ccmr_stack_create("limiting bytes=25% | device_plain", &made));
     ptr = take(made, info.total_bytes / 4);
@@ -358,4 +360,5 @@ Test(limiting, as_part_of_the_device)
     ptr = take(made, info.total_bytes / 2);
     give(made, ptr, info.total_bytes / 2);
     ccmr_resource_release(made);
+    leaf_end();
 }
