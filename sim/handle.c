@@ -4,6 +4,23 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+/* LeakSanitizer finds pointers in no mapping but those that it is told of. */
+#if defined(__SANITIZE_ADDRESS__)
+#define LEAKS_ARE_SOUGHT 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LEAKS_ARE_SOUGHT 1
+#endif
+#endif
+#ifdef LEAKS_ARE_SOUGHT
+#include <sanitizer/lsan_interface.h>
+#define LEAK_ROOT(base, size) __lsan_register_root_region((base), (size))
+#define LEAK_NO_ROOT(base, size) __lsan_unregister_root_region((base), (size))
+#else
+#define LEAK_ROOT(base, size) ((void)0)
+#define LEAK_NO_ROOT(base, size) ((void)0)
+#endif
+
 #define SIM_SLOTS ((size_t)1 << 20)
 
 struct sim_slot *sim_slot_take(struct sim_slots *slots, void *object)
@@ -18,6 +35,7 @@ struct sim_slot *sim_slot_take(struct sim_slots *slots, void *object)
         if (base == MAP_FAILED) {
             return NULL;
         }
+        LEAK_ROOT(base, SIM_SLOTS * sizeof(struct sim_slot));
         slots->base = base;
     }
     if (slot != NULL && slots->reuse_late && slot->next_free == NULL &&
@@ -79,6 +97,7 @@ enum sim_handle_state sim_slot_find(const struct sim_slots *slots,
 void sim_slots_clear(struct sim_slots *slots)
 {
     if (slots->base != NULL) {
+        LEAK_NO_ROOT(slots->base, SIM_SLOTS * sizeof(struct sim_slot));
         munmap(slots->base, SIM_SLOTS * sizeof(struct sim_slot));
     }
     *slots = (struct sim_slots){.reuse_late = slots->reuse_late};
