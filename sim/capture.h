@@ -6,28 +6,8 @@
 #ifndef SIM_CAPTURE_H
 #define SIM_CAPTURE_H
 
-#include "sim/handle.h"
-#include "sim/schedule.h"
+#include "sim/graph.h"
 #include "sim/stream.h"
-
-/** What a CUgraphNode points at: an operation and what it follows. */
-struct sim_node {
-    struct sim_node *next;
-    struct sim_op *op; /**< NULL: an empty node */
-    const struct sim_node *follows, *joins;
-};
-
-/** What a CUgraph points at. */
-struct CUgraph_st {
-    struct sim_slot slot;
-};
-
-struct sim_graph {
-    CUgraph handle;
-    struct sim_extent *blocks; /**< allocated in it, through `older` */
-    struct sim_node *first, *last;
-    size_t count;
-};
 
 struct sim_capture {
     struct sim_capture *prev, *next;
@@ -67,8 +47,17 @@ CUresult sim_capture_drop_block(struct sim_stream *stream,
 CUresult sim_capture_join(struct sim_capture *capture,
                           struct sim_stream *stream, struct sim_node *node);
 void sim_capture_of_stream_end(struct sim_stream *stream);
+/** How many graphs the program has, not counting those being captured. */
+uint64_t sim_graphs_owned(void);
 
-uint64_t sim_graphs_live(void);
-void sim_captures_reset(void);
+/* For capture_api.c: */
+
+/** Begin a capture on a stream that has none. */
+CUresult sim_capture_begin(struct sim_thread *self, struct sim_stream *stream,
+                           CUstreamCaptureMode mode);
+/** Take every stream out of a capture, which goes. */
+void sim_capture_delete(struct sim_capture *capture);
+/** Would work on the stream depend on a capture? Nothing is ruined. */
+CUresult sim_capture_see_implicit(const struct sim_stream *stream);
 
 #endif

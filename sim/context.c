@@ -44,7 +44,7 @@ uint64_t sim_contexts_live(void)
     return count;
 }
 
-static struct sim_context *new_context(CUdevice device, unsigned flags)
+struct sim_context *sim_context_new(CUdevice device, unsigned flags)
 {
     struct sim_context *context = calloc(1, sizeof *context);
     struct sim_slot *slot;
@@ -74,7 +74,7 @@ err_free_context:
 }
 
 /* Its work is finished first, as far as nobody holds it. */
-static void delete_context(struct sim_context *context)
+void sim_context_delete(struct sim_context *context)
 {
     sim_context_abandon(context);
     sim_events_of_context_end(context);
@@ -97,7 +97,7 @@ void sim_contexts_reset(void)
         struct sim_slot *slot = (struct sim_slot *)(void *)slots.base + i;
 
         if (slot->object != NULL) {
-            delete_context(slot->object);
+            sim_context_delete(slot->object);
         }
     }
     sim_slots_clear(&slots);
@@ -221,13 +221,13 @@ static CUresult create(struct sim_thread *self, CUcontext *handle,
     if (sim_device_find(dev) == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    context = new_context(dev, flags);
+    context = sim_context_new(dev, flags);
     if (context == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     res = push(self, context->handle);
     if (res != CUDA_SUCCESS) {
-        delete_context(context);
+        sim_context_delete(context);
         return res;
     }
     *handle = context->handle;
@@ -274,294 +274,11 @@ static CUresult destroy(struct sim_thread *self, CUcontext handle)
     if (self->depth != 0 && self->stack[self->depth - 1] == handle) {
         self->depth--;
     }
-    delete_context(context);
+    sim_context_delete(context);
     return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
 {
     SIM_ENTRY(cuCtxDestroy, destroy(self, ctx), NULL, ctx, 0, 0);
-}
-
-/* Primary contexts. */
-
-static CUresult retain_primary(CUcontext *handle, CUdevice dev)
-{
-    struct sim_device *device = sim_device_find(dev);
-    struct sim_context *context;
-
-    if (handle == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (device == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
-    }
-    context = sim_context_find(device->primary);
-    if (context == NULL) {
-        context = new_context(dev, device->primary_flags);
-        if (context == NULL) {
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-        context->primary = true;
-        device->primary = context->handle;
-    }
-    context->retains++;
-    *handle = context->handle;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
-{
-    SIM_ENTRY(cuDevicePrimaryCtxRetain, retain_primary(pctx, dev), NULL,
-              SIM_OUT(pctx), dev, 0);
-}
-
-static void delete_primary(struct sim_device *device,
-                           struct sim_context *context)
-{
-    device->primary = NULL;
-    device->primary_flags = 0;
-    delete_context(context);
-}
-
-static CUresult release_primary(CUdevice dev)
-{
-    struct sim_device *device = sim_device_find(dev);
-    struct sim_context *context;
-
-    if (device == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
-    }
-    context = sim_context_find(device->primary);
-    if (context == NULL) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
-    if (--context->retains == 0) {
-        delete_primary(device, context);
-    }
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev)
-{
-    SIM_ENTRY(cuDevicePrimaryCtxRelease, release_primary(dev), NULL, dev, 0,
-              0);
-}
-
-static CUresult reset_primary(CUdevice dev)
-{
-    struct sim_device *device = sim_device_find(dev);
-    struct sim_context *context;
-
-    if (device == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
-    }
-    context = sim_context_find(device->primary);
-    if (context != NULL) {
-        delete_primary(device, context);
-    }
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev)
-{
-    SIM_ENTRY(cuDevicePrimaryCtxReset, reset_primary(dev), NULL, dev, 0, 0);
-}
-
-static CUresult set_primary_flags(CUdevice dev, unsigned flags)
-{
-    struct sim_device *device = sim_device_find(dev);
-    struct sim_context *context;
-
-    if (device == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
-    }
-    if ((flags & ~(unsigned)CU_CTX_FLAGS_MASK) != 0) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    device->primary_flags = flags;
-    context = sim_context_find(device->primary);
-    if (context != NULL) {
-        context->flags = flags;
-    }
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
-{
-    SIM_ENTRY(cuDevicePrimaryCtxSetFlags, set_primary_flags(dev, flags), NULL,
-              dev, 0, 0);
-}
-
-static CUresult primary_state(CUdevice dev, unsigned *flags, int *active)
-{
-    struct sim_device *device = sim_device_find(dev);
-
-    if (device == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
-    }
-    if (flags == NULL || active == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *flags = device->primary_flags;
-    *active = sim_context_find(device->primary) != NULL;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
-                                            int *active)
-{
-    SIM_ENTRY(cuDevicePrimaryCtxGetState, primary_state(dev, flags, active),
-              NULL, dev, 0, 0);
-}
-
-/* What a context answers. */
-
-static CUresult get_device(struct sim_thread *self, CUdevice *device)
-{
-    struct sim_context *context = sim_context_current(self);
-
-    if (device == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *device = context->device;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
-{
-    SIM_ENTRY(cuCtxGetDevice, get_device(self, device), NULL, SIM_OUT(device),
-              0, 0);
-}
-
-static CUresult get_flags(struct sim_thread *self, unsigned *flags)
-{
-    struct sim_context *context = sim_context_current(self);
-
-    if (flags == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *flags = context->flags;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
-{
-    SIM_ENTRY(cuCtxGetFlags, get_flags(self, flags), NULL, 0, 0, 0);
-}
-
-static CUresult get_id(struct sim_thread *self, CUcontext handle,
-                       unsigned long long *id)
-{
-    struct sim_context *context =
-        handle != NULL ? sim_context_find(handle) : sim_context_current(self);
-
-    if (id == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (context == NULL) {
-        return handle != NULL ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                              : CUDA_ERROR_INVALID_CONTEXT;
-    }
-    *id = context->id;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
-{
-    SIM_ENTRY(cuCtxGetId, get_id(self, ctx, ctxId), NULL, ctx, 0, 0);
-}
-
-static CUresult api_version(struct sim_thread *self, CUcontext handle,
-                            unsigned *version)
-{
-    struct sim_context *context =
-        handle != NULL ? sim_context_find(handle) : sim_context_current(self);
-
-    if (version == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (context == NULL) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
-    *version = 3020;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
-{
-    SIM_ENTRY(cuCtxGetApiVersion, api_version(self, ctx, version), NULL, ctx,
-              0, 0);
-}
-
-static CUresult priority_range(int *least, int *greatest)
-{
-    if (least != NULL) {
-        *least = SIM_PRIORITY_LEAST;
-    }
-    if (greatest != NULL) {
-        *greatest = SIM_PRIORITY_GREATEST;
-    }
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority,
-                                             int *greatestPriority)
-{
-    SIM_ENTRY(cuCtxGetStreamPriorityRange,
-              priority_range(leastPriority, greatestPriority), NULL, 0, 0, 0);
-}
-
-static CUresult synchronize(struct sim_thread *self)
-{
-    struct sim_context *context = sim_context_current(self);
-
-    CUresult res = sim_capture_check_context(context);
-
-    if (res != CUDA_SUCCESS) {
-        return res;
-    }
-    return sim_wait_context(context);
-}
-
-CUresult CUDAAPI cuCtxSynchronize(void)
-{
-    SIM_ENTRY(cuCtxSynchronize, synchronize(self), NULL, 0, 0, 0);
-}
-
-static CUresult peer_access(struct sim_thread *self, CUcontext handle,
-                            bool enable)
-{
-    struct sim_context *context = sim_context_current(self);
-    struct sim_context *peer = sim_context_find(handle);
-    uint32_t bit;
-
-    if (peer == NULL) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
-    if (peer->device == context->device) {
-        return CUDA_ERROR_INVALID_DEVICE;
-    }
-    bit = (uint32_t)1 << peer->device;
-    if (((context->peers & bit) != 0) == enable) {
-        return enable ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
-                      : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-    }
-    context->peers ^= bit;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext,
-                                       unsigned int Flags)
-{
-    SIM_ENTRY(cuCtxEnablePeerAccess,
-              Flags != 0 ? CUDA_ERROR_INVALID_VALUE
-                         : peer_access(self, peerContext, true),
-              NULL, peerContext, 0, 0);
-}
-
-CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
-{
-    SIM_ENTRY(cuCtxDisablePeerAccess, peer_access(self, peerContext, false),
-              NULL, peerContext, 0, 0);
 }

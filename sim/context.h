@@ -31,6 +31,9 @@ struct sim_context {
 struct sim_context *sim_context_find(CUcontext handle);
 /** The thread's current context, or NULL. */
 struct sim_context *sim_context_current(const struct sim_thread *self);
+struct sim_context *sim_context_new(CUdevice device, unsigned flags);
+/** Its work is finished first, stalled or not; all that is its own goes. */
+void sim_context_delete(struct sim_context *context);
 /** How many contexts are alive, with each retain of a primary one. */
 uint64_t sim_contexts_live(void);
 void sim_contexts_reset(void);

@@ -45,7 +45,7 @@ static void count(ccmr_sim_census *census)
     census->streams = sim_streams_live();
     census->events = sim_events_live();
     census->pools = sim_pools_live();
-    census->graphs = sim_graphs_live();
+    census->graphs = sim_graphs_owned();
     census->captures = sim.captures;
     sim_plain_count(census);
     sim_pools_count(&census->pool_blocks, &census->pool_bytes);
@@ -88,7 +88,7 @@ static uint64_t objects(const ccmr_sim_census *census)
 static void forget_everything(void)
 {
     sim_contexts_reset();
-    sim_captures_reset();
+    sim_graphs_reset();
     sim_pools_reset();
     sim_memory_reset();
     sim_streams_reset();

@@ -7,14 +7,18 @@ ccmrinclude_HEADERS += sim/sim.h
 EXTRA_DIST += sim/libcucoremr-sim.map
 
 sim_libcucoremr_sim_la_SOURCES = \
+	sim/addresses.c \
+	sim/addresses.h \
 	sim/async.c \
 	sim/calls.h \
 	sim/capture.c \
 	sim/capture.h \
+	sim/capture_api.c \
 	sim/config.c \
 	sim/config.h \
 	sim/context.c \
 	sim/context.h \
+	sim/context_api.c \
 	sim/control.c \
 	sim/copy.c \
 	sim/device.c \
@@ -29,6 +33,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/fault.c \
 	sim/fault.h \
 	sim/gate.c \
+	sim/graph.c \
+	sim/graph.h \
 	sim/handle.c \
 	sim/handle.h \
 	sim/log.c \
@@ -36,23 +42,32 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/memory.c \
 	sim/memory.h \
 	sim/old.c \
+	sim/operation.c \
+	sim/operation.h \
 	sim/per_thread.c \
 	sim/per_thread.h \
 	sim/pinned.c \
+	sim/places.c \
+	sim/places.h \
 	sim/plain.c \
 	sim/plain.h \
 	sim/pointer.c \
 	sim/pool.c \
 	sim/pool.h \
 	sim/pool_api.c \
+	sim/pool_device.c \
 	sim/pool_memory.c \
+	sim/pool_object.c \
+	sim/primary.c \
 	sim/schedule.c \
 	sim/schedule.h \
 	sim/state.h \
 	sim/store.c \
 	sim/store.h \
 	sim/stream.c \
-	sim/stream.h
+	sim/stream.h \
+	sim/stream_api.c \
+	sim/wait.c
 sim_libcucoremr_sim_la_LIBADD = -lpthread
 sim_libcucoremr_sim_la_LDFLAGS = $(AM_LDFLAGS) $(CCMR_SO_LDFLAGS) \
 	-version-info 0:0:0 \

@@ -8,21 +8,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "sim/device.h"
+#include "sim/addresses.h"
 #include "sim/extent.h"
 #include "sim/stream.h"
-
-/* Where no kernel, no sanitizer and no allocator puts anything by itself. */
-#define DEVICE_BASE ((uintptr_t)0x400000000000)
-#define DEVICE_WINDOW ((size_t)1 << 40)
-#define DEVICE_END (DEVICE_BASE + SIM_MAX_DEVICES * DEVICE_WINDOW)
-
-/** A free piece of a device's address window. */
-struct sim_gap {
-    struct sim_gap *next;
-    uintptr_t base;
-    size_t size;
-};
 
 static struct sim_region *all_regions;
 static void *region_tree;
@@ -37,11 +25,6 @@ uint64_t sim_next_id(void)
 uint64_t sim_touched(void)
 {
     return touched;
-}
-
-bool sim_is_device_address(uintptr_t address)
-{
-    return address >= DEVICE_BASE && address < DEVICE_END;
 }
 
 /* Ranges that overlap count as equal: so a search by any address, or by a
@@ -81,104 +64,6 @@ bool sim_region_overlaps(uintptr_t address, size_t size)
 struct sim_region *sim_regions(void)
 {
     return all_regions;
-}
-
-/* Device addresses. */
-
-/* The window as reserved space keeps the host's own mappings out of it. It is
- * not needed for work: where a limit or a sanitizer refuses it, so be it. */
-static void reserve_window(int device)
-{
-    uintptr_t base = DEVICE_BASE + (size_t)device * DEVICE_WINDOW;
-    void *got =
-        mmap((void *)base, DEVICE_WINDOW, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-             -1, 0);
-
-    if (got != MAP_FAILED && got != (void *)base) {
-        munmap(got, DEVICE_WINDOW);
-    }
-}
-
-static bool window_prepare(int device)
-{
-    static bool reserved[SIM_MAX_DEVICES];
-    struct sim_gap *gap = malloc(sizeof *gap);
-
-    if (gap == NULL) {
-        return false;
-    }
-    if (!reserved[device]) {
-        reserve_window(device);
-        reserved[device] = true;
-    }
-    gap->next = NULL;
-    gap->base = DEVICE_BASE + (size_t)device * DEVICE_WINDOW;
-    gap->size = DEVICE_WINDOW;
-    sim.devices[device].gaps = gap;
-    sim.devices[device].window = true;
-    return true;
-}
-
-/* The lowest fit: what was freed last is often what is handed out next. */
-static uintptr_t addresses_take(int device, size_t size)
-{
-    struct sim_gap **link = &sim.devices[device].gaps;
-
-    if (!sim.devices[device].window && !window_prepare(device)) {
-        return 0;
-    }
-    for (; *link != NULL; link = &(*link)->next) {
-        struct sim_gap *gap = *link;
-        uintptr_t base = gap->base;
-
-        if (gap->size < size) {
-            continue;
-        }
-        gap->base += size;
-        gap->size -= size;
-        if (gap->size == 0) {
-            *link = gap->next;
-            free(gap);
-        }
-        return base;
-    }
-    return 0;
-}
-
-static void addresses_give(int device, uintptr_t base, size_t size)
-{
-    struct sim_gap **link = &sim.devices[device].gaps;
-    struct sim_gap *before = NULL;
-    struct sim_gap *gap;
-
-    while (*link != NULL && (*link)->base < base) {
-        before = *link;
-        link = &(*link)->next;
-    }
-    gap = *link;
-    if (before != NULL && before->base + before->size == base) {
-        before->size += size;
-        if (gap != NULL && before->base + before->size == gap->base) {
-            before->size += gap->size;
-            before->next = gap->next;
-            free(gap);
-        }
-        return;
-    }
-    if (gap != NULL && base + size == gap->base) {
-        gap->base = base;
-        gap->size += size;
-        return;
-    }
-    gap = malloc(sizeof *gap);
-    if (gap == NULL) {
-        return; /* the addresses are lost, nothing else */
-    }
-    gap->base = base;
-    gap->size = size;
-    gap->next = *link;
-    *link = gap;
 }
 
 /* Regions. */
@@ -266,7 +151,7 @@ struct sim_region *sim_region_device(int device, size_t size, size_t granule,
         return NULL;
     }
     region->device = device;
-    region->base = addresses_take(device, size);
+    region->base = sim_addresses_take(device, size);
     if (region->base == 0) {
         goto err_delete_region;
     }
@@ -276,7 +161,7 @@ struct sim_region *sim_region_device(int device, size_t size, size_t granule,
     return region;
 
 err_give_addresses:
-    addresses_give(device, region->base, size);
+    sim_addresses_give(device, region->base, size);
 err_delete_region:
     delete_region(region);
     return NULL;
@@ -400,7 +285,7 @@ void sim_region_free(struct sim_region *region)
         for (i = 0; i < region->size / region->granule; i++) {
             forget_granule(region, i);
         }
-        addresses_give(region->device, region->base, region->size);
+        sim_addresses_give(region->device, region->base, region->size);
     } else if (region->kind != SIM_REGION_REGISTERED) {
         munmap((void *)(region->base - region->lead), mapped_size(region));
     }
@@ -496,24 +381,12 @@ static void keep_node(void *node)
 
 void sim_memory_reset(void)
 {
-    int i;
-
     while (all_regions != NULL) {
         sim_region_free(all_regions);
     }
     tdestroy(region_tree, keep_node);
     region_tree = NULL;
-    for (i = 0; i < SIM_MAX_DEVICES; i++) {
-        struct sim_device *device = &sim.devices[i];
-
-        while (device->gaps != NULL) {
-            struct sim_gap *gap = device->gaps;
-
-            device->gaps = gap->next;
-            free(gap);
-        }
-        device->window = false;
-    }
+    sim_addresses_reset();
     sim_extents_reset();
     assert(touched == 0);
 }

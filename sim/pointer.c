@@ -26,100 +26,113 @@ static bool is_managed(const struct sim_block *block)
     return block->region->kind == SIM_REGION_MANAGED;
 }
 
-static void put_int(void *data, int value)
+static bool is_plain(const struct sim_block *block)
 {
-    memcpy(data, &value, sizeof value);
+    return block->region->kind == SIM_REGION_PLAIN ||
+           block->region->kind == SIM_REGION_CHUNK;
 }
 
-static void put_bool(void *data, bool value)
+/* The answers about a live block, by their width: each function tells whether
+ * the attribute is one of its own. */
+
+static bool get_byte(CUpointer_attribute attribute,
+                     const struct sim_block *block, unsigned char *value)
 {
-    *(unsigned char *)data = value;
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        *value = 1;
+        return true;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *value = is_managed(block);
+        return true;
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        *value = is_plain(block);
+        return true;
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+        *value = 0;
+        return true;
+    default:
+        return false;
+    }
 }
 
-static void put_number(void *data, uint64_t value)
+static bool get_int(CUpointer_attribute attribute,
+                    const struct sim_block *block, int *value)
 {
-    memcpy(data, &value, sizeof value);
+    switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *value = on_host(block) && !is_managed(block) ? CU_MEMORYTYPE_HOST
+                                                      : CU_MEMORYTYPE_DEVICE;
+        return true;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *value = device_of(block);
+        return true;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        *value = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        return true;
+    default:
+        return false;
+    }
 }
 
-static void put_pointer(void *data, void *value)
+static bool get_number(CUpointer_attribute attribute, uintptr_t address,
+                       const struct sim_block *block, uint64_t *value)
 {
-    memcpy(data, &value, sizeof value);
-}
-
-/* The answers about a live block; those that differ for unknown addresses
- * are in get_unknown. */
-static CUresult get_known(void *data, CUpointer_attribute attribute,
-                          uintptr_t address, const struct sim_block *block)
-{
-    struct sim_pool *pool = block->region->pool;
-    bool plain = block->region->kind == SIM_REGION_PLAIN ||
-                 block->region->kind == SIM_REGION_CHUNK;
+    const struct sim_context *context = block->region->context;
+    const struct sim_pool *pool = block->region->pool;
 
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        put_pointer(data, block->region->context != NULL
-                              ? block->region->context->handle
-                              : NULL);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        put_int(data, on_host(block) && !is_managed(block)
-                          ? CU_MEMORYTYPE_HOST
-                          : CU_MEMORYTYPE_DEVICE);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        put_number(data, address);
-        return CUDA_SUCCESS;
+        *value = context != NULL ? (uintptr_t)context->handle : 0;
+        return true;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        if (!on_host(block)) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
-        put_number(data, address);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        put_bool(data, is_managed(block));
-        return CUDA_SUCCESS;
+        *value = address;
+        return on_host(block);
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        *value = address;
+        return true;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-        put_number(data, block->id);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        put_bool(data, is_managed(block));
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        put_int(data, device_of(block));
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        put_bool(data, plain);
-        return CUDA_SUCCESS;
+        *value = block->id;
+        return true;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-        put_number(data, block->base);
-        return CUDA_SUCCESS;
+        *value = block->base;
+        return true;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        put_number(data, block->size);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-        put_bool(data, true);
-        return CUDA_SUCCESS;
+        *value = block->size;
+        return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        put_number(data, pool != NULL ? pool->handle_types : 0);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-        put_bool(data, plain);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        put_int(data, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-        return CUDA_SUCCESS;
+        *value = pool != NULL ? pool->handle_types : 0;
+        return true;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        put_pointer(data, pool != NULL ? sim_pool_handle(pool) : NULL);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-        put_bool(data, false);
-        return CUDA_SUCCESS;
+        *value = pool != NULL ? (uintptr_t)sim_pool_handle(pool) : 0;
+        return true;
     default:
+        return false;
+    }
+}
+
+static CUresult get_known(void *data, CUpointer_attribute attribute,
+                          uintptr_t address, const struct sim_block *block)
+{
+    unsigned char byte;
+    uint64_t number;
+    int integer;
+
+    if (get_byte(attribute, block, &byte)) {
+        memcpy(data, &byte, sizeof byte);
+    } else if (get_int(attribute, block, &integer)) {
+        memcpy(data, &integer, sizeof integer);
+    } else if (get_number(attribute, address, block, &number)) {
+        memcpy(data, &number, sizeof number);
+    } else {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    return CUDA_SUCCESS;
 }
 
 static CUresult get_attribute(void *data, CUpointer_attribute attribute,
@@ -147,13 +160,16 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data,
 /* Of an address that is no block's: what "nothing" looks like. */
 static CUresult get_unknown(void *data, CUpointer_attribute attribute)
 {
+    static const uint64_t nothing;
+    const int nowhere = -2;
+
     switch ((int)attribute) {
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        memcpy(data, &nowhere, sizeof nowhere);
+        return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        put_int(data, 0);
-        return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        put_int(data, -2);
+        memcpy(data, &nothing, sizeof(int));
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -161,23 +177,17 @@ static CUresult get_unknown(void *data, CUpointer_attribute attribute)
     case CU_POINTER_ATTRIBUTE_MAPPED:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-        put_bool(data, false);
+        memcpy(data, &nothing, sizeof(unsigned char));
         return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        put_number(data, 0);
-        return CUDA_SUCCESS;
-    default:
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
         return CUDA_ERROR_INVALID_VALUE;
+    default:
+        if (attribute < CU_POINTER_ATTRIBUTE_CONTEXT ||
+            attribute > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        memcpy(data, &nothing, sizeof nothing);
+        return CUDA_SUCCESS;
     }
 }
 

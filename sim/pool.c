@@ -151,14 +151,17 @@ void sim_pools_reached(struct sim_stream *stream)
     }
 }
 
+/* The host knows that the stream has come that far. */
 static void synchronized(struct sim_pending *pending)
 {
-    struct sim_pool *pool = pending->pool;
-
     harvest(pending);
     if (pending->oldest == NULL) {
         drop_pending(pending);
     }
+}
+
+static void release(struct sim_pool *pool)
+{
     if (pool->handle != NULL && pool->reserved > pool->threshold) {
         sim_pool_trim(pool, pool->threshold);
     }
@@ -171,8 +174,10 @@ void sim_pools_synchronized(struct sim_stream *stream)
 
     while (pending != NULL) {
         struct sim_pending *next = pending->next_of_stream;
+        struct sim_pool *pool = pending->pool;
 
         synchronized(pending);
+        release(pool);
         pending = next;
     }
 }
@@ -181,19 +186,20 @@ void sim_pool_synchronize(struct sim_pool *pool,
                           const struct sim_context *context)
 {
     struct sim_pending *pending = pool->pendings;
+    bool any = false;
 
     while (pending != NULL) {
         struct sim_pending *next = pending->next_of_pool;
-        bool last = next == NULL;
 
         if (pending->stream->context == context ||
             pending->stream->context == NULL) {
             synchronized(pending);
-        }
-        if (last) {
-            break; /* the pool may be gone */
+            any = true;
         }
         pending = next;
+    }
+    if (any) {
+        release(pool);
     }
 }
 
@@ -422,5 +428,8 @@ void sim_pool_free_now(struct sim_extent *block)
 
     count_free(pool, block);
     sim_pool_put_ready(pool, block);
+    if (pool->is_graph && pool->blocks == 0) {
+        sim_pool_trim(pool, 0);
+    }
     sim_pool_settle(pool);
 }

@@ -96,6 +96,13 @@ void sim_pool_synchronize(struct sim_pool *pool,
                           const struct sim_context *context);
 void sim_pool_drop_pendings(struct sim_pool *pool);
 
+/* The object, pool_object.c. */
+
+/** A pool without a handle; the properties have been checked. */
+struct sim_pool *sim_pool_new(const CUmemPoolProps *properties);
+bool sim_pool_take_handle(struct sim_pool *pool);
+void sim_pool_delete(struct sim_pool *pool);
+
 /* The parts of a pool, pool_memory.c. */
 
 /** Make at least `size` bytes free in one piece, from fresh memory. */

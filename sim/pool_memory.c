@@ -225,45 +225,42 @@ CUresult sim_pool_grow(struct sim_pool *pool, size_t size)
 
 /* Giving back. */
 
-/* Turn the top `bytes` or less of the whole granules of a free extent into a
- * hole; how many bytes that were. */
-static size_t empty_extent(struct sim_pool *pool, struct sim_extent *extent,
-                           uint64_t most)
+/* Cut a free extent, which leaves the store, down to [low, high); what is
+ * below and above stays free. NULL without memory: nothing has changed, but
+ * perhaps a cut more. */
+static struct sim_extent *cut_out(struct sim_pool *pool,
+                                  struct sim_extent *extent, uintptr_t low,
+                                  uintptr_t high)
 {
-    size_t granule = pool->granule;
-    uintptr_t origin = extent->region->base;
-    size_t low = round_up(extent->base - origin, granule);
-    size_t high = (extent->base + extent->size - origin) / granule * granule;
     struct sim_extent *rest;
 
-    if (high <= low) {
-        return 0;
-    }
-    if (high - low > most) {
-        low = high - (size_t)(most / granule) * granule;
-    }
-    if (high <= low) {
-        return 0;
-    }
     sim_store_remove(&pool->ready, extent);
-    if (origin + high < extent->base + extent->size) {
-        rest = sim_extent_split(extent, origin + high - extent->base);
+    if (high < extent->base + extent->size) {
+        rest = sim_extent_split(extent, high - extent->base);
         if (rest == NULL) {
-            sim_store_put(&pool->ready, extent);
-            return 0;
+            goto err_put_back;
         }
         sim_store_put(&pool->ready, rest);
     }
-    if (origin + low > extent->base) {
-        rest = sim_extent_split(extent, origin + low - extent->base);
+    if (low > extent->base) {
+        rest = sim_extent_split(extent, low - extent->base);
         if (rest == NULL) {
-            sim_store_put(&pool->ready, extent);
-            return 0;
+            goto err_put_back;
         }
         sim_store_put(&pool->ready, extent);
         extent = rest;
     }
+    return extent;
+
+err_put_back:
+    sim_store_put(&pool->ready, extent);
+    return NULL;
+}
+
+static void make_hole(struct sim_pool *pool, struct sim_extent *extent)
+{
     sim_region_forget(extent->region, extent->base, extent->size);
+    uncharge(pool, extent->size);
     put_hole(pool, extent);
     if (is(extent->next, SIM_EXTENT_HOLE)) {
         take_hole(pool, extent->next);
@@ -273,8 +270,32 @@ static size_t empty_extent(struct sim_pool *pool, struct sim_extent *extent,
         take_hole(pool, extent);
         sim_extent_absorb(extent->prev);
     }
-    uncharge(pool, high - low);
-    return high - low;
+}
+
+/* Give back the top `most` bytes or less of the whole granules of a free
+ * extent. */
+static void empty_extent(struct sim_pool *pool, struct sim_extent *extent,
+                         uint64_t most)
+{
+    size_t granule = pool->granule;
+    uintptr_t origin = extent->region->base;
+    uintptr_t end = extent->base + extent->size;
+    uintptr_t low = origin + round_up(extent->base - origin, granule);
+    uintptr_t high = origin + (end - origin) / granule * granule;
+
+    if (high <= low) {
+        return;
+    }
+    if (high - low > most) {
+        low = high - (size_t)(most / granule) * granule;
+    }
+    if (high <= low) {
+        return;
+    }
+    extent = cut_out(pool, extent, low, high);
+    if (extent != NULL) {
+        make_hole(pool, extent);
+    }
 }
 
 void sim_pool_trim(struct sim_pool *pool, uint64_t keep)

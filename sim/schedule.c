@@ -22,7 +22,6 @@ static size_t busy_count, busy_room;
 static uint64_t op_serial;
 static uint64_t pending_count;
 static struct sim_stream *stalled_streams; /* each held */
-static struct sim_op *spare_ops;
 
 /* A seed gives the same numbers everywhere (splitmix64). */
 
@@ -32,46 +31,13 @@ void sim_schedule_seed(uint64_t seed)
     sim.random = seed;
 }
 
-static uint64_t random_number(void)
+uint64_t sim_random(void)
 {
     uint64_t mixed = sim.random += 0x9e3779b97f4a7c15u;
 
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
     mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
     return mixed ^ (mixed >> 31);
-}
-
-/* Operations. */
-
-struct sim_op *sim_op_new(enum sim_op_kind kind)
-{
-    struct sim_op *op = spare_ops;
-
-    if (op != NULL) {
-        spare_ops = op->next;
-    } else {
-        op = malloc(sizeof *op);
-        if (op == NULL) {
-            return NULL;
-        }
-    }
-    memset(op, 0, sizeof *op);
-    op->kind = kind;
-    return op;
-}
-
-void sim_op_free(struct sim_op *op)
-{
-    sim_places_clear(&op->after);
-    free(op->staged);
-    op->staged = NULL;
-    op->next = spare_ops;
-    spare_ops = op;
-}
-
-uint64_t sim_operations_pending(void)
-{
-    return pending_count;
 }
 
 /* Which streams are busy. */
@@ -155,93 +121,12 @@ static struct sim_stream *pick(void)
     for (i = 0; i < busy_count; i++) {
         if (may_run(busy[i])) {
             seen++;
-            if (seen == 1 || random_number() % seen == 0) {
+            if (seen == 1 || sim_random() % seen == 0) {
                 chosen = busy[i];
             }
         }
     }
     return chosen;
-}
-
-/* Carrying out. */
-
-/* What no program may do was done: work met memory that is not there. */
-static void break_context(struct sim_context *context, uintptr_t address)
-{
-    fprintf(stderr,
-            "libcucoremr-sim: work of a stream used %#" PRIxPTR
-            ", where no memory is\n",
-            address);
-    context->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
-}
-
-static void carry_copy(struct sim_context *context, const struct sim_op *op)
-{
-    uintptr_t from = op->staged != NULL ? (uintptr_t)op->staged : op->from;
-    size_t done = 0;
-
-    while (done < op->bytes) {
-        size_t there, here;
-        void *to = sim_bytes(op->to + done, op->bytes - done, &there);
-        void *source = sim_bytes(from + done, op->bytes - done, &here);
-
-        if (to == NULL || source == NULL) {
-            break_context(context, (to == NULL ? op->to : from) + done);
-            return;
-        }
-        if (here < there) {
-            there = here;
-        }
-        memmove(to, source, there);
-        done += there;
-    }
-}
-
-static void fill_bytes(void *to, size_t bytes, unsigned value, unsigned width)
-{
-    size_t i;
-
-    if (width == 1) {
-        memset(to, (int)value, bytes);
-    } else if (width == 2) {
-        uint16_t *items = to;
-
-        for (i = 0; i < bytes / 2; i++) {
-            items[i] = (uint16_t)value;
-        }
-    } else {
-        uint32_t *items = to;
-
-        for (i = 0; i < bytes / 4; i++) {
-            items[i] = value;
-        }
-    }
-}
-
-static void carry_fill(struct sim_context *context, const struct sim_op *op)
-{
-    size_t done = 0;
-
-    while (done < op->bytes) {
-        size_t there;
-        void *to = sim_bytes(op->to + done, op->bytes - done, &there);
-
-        if (to == NULL) {
-            break_context(context, op->to + done);
-            return;
-        }
-        fill_bytes(to, there, op->value, op->width);
-        done += there;
-    }
-}
-
-void sim_op_carry_out(struct sim_context *context, const struct sim_op *op)
-{
-    if (op->kind == SIM_OP_COPY) {
-        carry_copy(context, op);
-    } else {
-        carry_fill(context, op);
-    }
 }
 
 /* User code: the lock is given up, and the thread may call nothing. */
@@ -338,7 +223,7 @@ void sim_stall(struct sim_stream *stream, CUstream handle)
     }
 }
 
-static void unstall(struct sim_stream **link)
+static void let_go(struct sim_stream **link)
 {
     struct sim_stream *stream = *link;
 
@@ -355,7 +240,7 @@ bool sim_release(CUstream handle)
 
     while (*link != NULL) {
         if ((*link)->stalled_as == handle) {
-            unstall(link);
+            let_go(link);
             any = true;
         } else {
             link = &(*link)->next_stalled;
@@ -450,90 +335,18 @@ CUresult sim_submit(struct sim_stream *stream, struct sim_op *op)
     return CUDA_SUCCESS;
 }
 
-/* Waiting. */
-
-static struct timespec deadline_of_wait(void)
+uint64_t sim_operations_pending(void)
 {
-    struct timespec at;
-
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_sec += (time_t)(sim.wait_limit / 1000);
-    at.tv_nsec += (long)(sim.wait_limit % 1000) * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_nsec -= 1000000000;
-        at.tv_sec++;
-    }
-    return at;
+    return pending_count;
 }
 
-static _Noreturn void give_up_waiting(void)
+uint64_t sim_last_serial(void)
 {
-    size_t i;
-
-    fprintf(stderr,
-            "libcucoremr-sim: %s has waited %" PRIu64
-            " ms for work that nobody lets run\n",
-            sim_call_name(sim_self_unlocked()->call), sim.wait_limit);
-    for (i = 0; i < busy_count; i++) {
-        fprintf(stderr,
-                "  stream id %" PRIu64 ": %" PRIu64 " operations left%s%s\n",
-                busy[i]->id, busy[i]->enqueued - busy[i]->completed,
-                busy[i]->stalled ? ", stalled" : "",
-                busy[i]->running ? ", in a host function" : "");
-    }
-    fflush(stderr);
-    abort();
+    return op_serial;
 }
 
-/* Run something, or let another thread change what nothing here can. */
-static void step_or_wait(void)
-{
-    struct timespec at;
-    int ret;
-
-    if (sim_run(1) != 0) {
-        return;
-    }
-    sim.waiting++;
-    if (sim.wait_limit == 0) {
-        pthread_cond_wait(&sim.changed, &sim.lock);
-        ret = 0;
-    } else {
-        at = deadline_of_wait();
-        ret = pthread_cond_timedwait(&sim.changed, &sim.lock, &at);
-    }
-    sim.waiting--;
-    if (ret == ETIMEDOUT) {
-        give_up_waiting();
-    }
-}
-
-void sim_wait_quietly(struct sim_stream *stream, uint64_t position)
-{
-    sim_stream_hold(stream);
-    while (!sim_reached(stream, position)) {
-        step_or_wait();
-    }
-    sim_stream_drop(stream);
-}
-
-CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position)
-{
-    CUresult broken;
-
-    sim_stream_hold(stream);
-    sim_wait_quietly(stream, position);
-    broken = stream->context != NULL ? stream->context->broken
-                                     : CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    sim_pools_synchronized(stream);
-    sim_stream_drop(stream);
-    return broken;
-}
-
-/* Is there work of that context (NULL: any) and device (-1: any) that was
- * enqueued before `serial`? */
-static bool work_left(const struct sim_context *context, int device,
-                      uint64_t serial)
+bool sim_work_left(const struct sim_context *context, int device,
+                   uint64_t serial)
 {
     size_t i;
 
@@ -547,99 +360,28 @@ static bool work_left(const struct sim_context *context, int device,
     return false;
 }
 
-CUresult sim_wait_context(struct sim_context *context)
+void sim_schedule_report(void)
 {
-    uint64_t serial = op_serial;
+    size_t i;
 
-    while (work_left(context, -1, serial)) {
-        step_or_wait();
-    }
-    sim_pools_synchronized_context(context);
-    return context->broken;
-}
-
-void sim_wait_device(int device)
-{
-    uint64_t serial = op_serial;
-
-    while (work_left(NULL, device, serial)) {
-        step_or_wait();
+    for (i = 0; i < busy_count; i++) {
+        fprintf(stderr,
+                "  stream id %" PRIu64 ": %" PRIu64 " operations left%s%s\n",
+                busy[i]->id, busy[i]->enqueued - busy[i]->completed,
+                busy[i]->stalled ? ", stalled" : "",
+                busy[i]->running ? ", in a host function" : "");
     }
 }
 
-CUresult sim_wait_legacy(struct sim_stream *legacy)
-{
-    struct sim_op *op;
-    CUresult res;
-
-    if (legacy->context->blocking_busy != 0) {
-        op = sim_op_new(SIM_OP_MARK);
-        if (op == NULL) {
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-        res = sim_submit(legacy, op);
-        if (res != CUDA_SUCCESS) {
-            return res;
-        }
-    }
-    return sim_wait_stream(legacy, legacy->enqueued);
-}
-
-/* How many operations a question may run. Who asks again gets there. */
-static uint64_t progress_of_asking(void)
-{
-    return sim.in_order ? UINT64_MAX : random_number() % 3 + 1;
-}
-
-CUresult sim_ask(struct sim_stream *stream, uint64_t position)
-{
-    CUresult res = CUDA_ERROR_NOT_READY;
-    uint64_t most = progress_of_asking();
-
-    sim_stream_hold(stream);
-    while (!sim_reached(stream, position) && most > 0 && sim_run(1) != 0) {
-        most--;
-    }
-    if (sim_reached(stream, position)) {
-        res = stream->context != NULL ? stream->context->broken : CUDA_SUCCESS;
-    }
-    sim_stream_drop(stream);
-    return res;
-}
-
-CUresult sim_ask_legacy(struct sim_stream *legacy)
-{
-    struct sim_context *context = legacy->context;
-    CUresult res = CUDA_ERROR_NOT_READY;
-    uint64_t most = progress_of_asking();
-
-    sim_stream_hold(legacy);
-    while (legacy->context != NULL &&
-           (legacy->busy_index != 0 || context->blocking_busy != 0) &&
-           most > 0 && sim_run(1) != 0) {
-        most--;
-    }
-    if (legacy->context == NULL) {
-        res = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    } else if (legacy->busy_index == 0 && context->blocking_busy == 0) {
-        res = context->broken;
-    }
-    sim_stream_drop(legacy);
-    return res;
-}
-
-void sim_context_abandon(struct sim_context *context)
+void sim_let_go_context(const struct sim_context *context)
 {
     struct sim_stream **link = &stalled_streams;
 
     while (*link != NULL) {
         if ((*link)->context == context || (*link)->context == NULL) {
-            unstall(link);
+            let_go(link);
         } else {
             link = &(*link)->next_stalled;
         }
-    }
-    while (work_left(context, -1, UINT64_MAX)) {
-        step_or_wait();
     }
 }

@@ -13,49 +13,12 @@
 #ifndef SIM_SCHEDULE_H
 #define SIM_SCHEDULE_H
 
-#include "sim/stream.h"
-
-enum sim_op_kind {
-    SIM_OP_MARK, /**< a place and no more: a record, a free */
-    SIM_OP_WAIT, /**< places alone */
-    SIM_OP_COPY,
-    SIM_OP_FILL,
-    SIM_OP_RECORD, /**< a mark that notes the time */
-    SIM_OP_HOST,
-    SIM_OP_CALLBACK,
-    SIM_OP_GIVE_BACK /**< a plain block goes in stream order */
-};
-
-struct sim_op {
-    struct sim_op *next;
-    enum sim_op_kind kind;
-    uint64_t serial;         /**< order of enqueueing, over all streams */
-    struct sim_places after; /**< places that must be reached first */
-    uintptr_t to, from;      /**< copy and fill */
-    size_t bytes;
-    void *staged;          /**< copy: bytes taken at the call, owned */
-    unsigned value, width; /**< fill */
-    CUevent event;         /**< record */
-    uint64_t generation;   /**< of the event's record */
-    CUhostFn function;
-    CUstreamCallback callback;
-    void *data;
-    CUstream named;            /**< what a callback is told */
-    struct sim_region *region; /**< give back: a large block, or ... */
-    struct sim_extent *extent; /**< ... a small one */
-};
-
-/** A fresh operation, or NULL. */
-struct sim_op *sim_op_new(enum sim_op_kind kind);
-void sim_op_free(struct sim_op *op);
+#include "sim/operation.h"
 
 /** Would an operation on the stream run at once, here and now? */
 bool sim_runs_now(const struct sim_stream *stream);
 /** Enqueue an operation, which becomes the schedule's. */
 CUresult sim_submit(struct sim_stream *stream, struct sim_op *op);
-/** Carry the bytes of a copy or fill, without the queue. */
-void sim_op_carry_out(struct sim_context *context, const struct sim_op *op);
-
 /** Run up to so many operations; how many ran. */
 uint64_t sim_run(uint64_t operations);
 /** Hold a stream, known by that handle or token, until it is released. */
@@ -83,6 +46,19 @@ CUresult sim_ask_legacy(struct sim_stream *legacy);
 void sim_context_abandon(struct sim_context *context);
 
 void sim_schedule_seed(uint64_t seed);
+
+/* For wait.c: */
+
+uint64_t sim_random(void);
+/** The serial of what was enqueued last. */
+uint64_t sim_last_serial(void);
+/** Is there work of that context (NULL: any) and device (-1: any) that was
+ *  enqueued before `serial`? */
+bool sim_work_left(const struct sim_context *context, int device,
+                   uint64_t serial);
+void sim_let_go_context(const struct sim_context *context);
+/** Say on standard error which streams have work left. */
+void sim_schedule_report(void);
 uint64_t sim_operations_pending(void);
 
 #endif

@@ -13,98 +13,6 @@ static struct sim_slots slots;
 /* Ids of tokens are ordinary ones; none is as small as a token. */
 static uint64_t last_stream_id = 8;
 
-/* Places. */
-
-static void prune(struct sim_places *places)
-{
-    size_t kept = 0;
-    size_t i;
-
-    for (i = 0; i < places->count; i++) {
-        struct sim_place place = places->items[i];
-
-        if (sim_reached(place.stream, place.position)) {
-            sim_stream_drop(place.stream);
-        } else {
-            places->items[kept++] = place;
-        }
-    }
-    places->count = kept;
-}
-
-bool sim_places_add(struct sim_places *places, struct sim_stream *stream,
-                    uint64_t position)
-{
-    size_t i;
-
-    if (sim_reached(stream, position)) {
-        return true;
-    }
-    for (i = 0; i < places->count; i++) {
-        if (places->items[i].stream == stream) {
-            if (places->items[i].position < position) {
-                places->items[i].position = position;
-            }
-            return true;
-        }
-    }
-    if (places->count == places->room) {
-        prune(places);
-    }
-    if (places->count == places->room) {
-        size_t room = places->room != 0 ? places->room * 2 : 4;
-        struct sim_place *items = realloc(places->items, room * sizeof *items);
-
-        if (items == NULL) {
-            return false;
-        }
-        places->items = items;
-        places->room = room;
-    }
-    sim_stream_hold(stream);
-    places->items[places->count].stream = stream;
-    places->items[places->count].position = position;
-    places->count++;
-    return true;
-}
-
-bool sim_places_merge(struct sim_places *into, const struct sim_places *from)
-{
-    bool all = true;
-    size_t i;
-
-    for (i = 0; i < from->count; i++) {
-        all = sim_places_add(into, from->items[i].stream,
-                             from->items[i].position) &&
-              all;
-    }
-    return all;
-}
-
-bool sim_places_cover(const struct sim_places *places,
-                      const struct sim_stream *stream, uint64_t position)
-{
-    size_t i;
-
-    for (i = 0; i < places->count; i++) {
-        if (places->items[i].stream == stream) {
-            return places->items[i].position >= position;
-        }
-    }
-    return false;
-}
-
-void sim_places_clear(struct sim_places *places)
-{
-    size_t i;
-
-    for (i = 0; i < places->count; i++) {
-        sim_stream_drop(places->items[i].stream);
-    }
-    free(places->items);
-    *places = (struct sim_places){.items = NULL};
-}
-
 /* Life. */
 
 struct sim_stream *sim_stream_new(struct sim_context *context,
@@ -136,12 +44,28 @@ void sim_stream_hold(struct sim_stream *stream)
     stream->references++;
 }
 
+static void leave_context(struct sim_stream *stream)
+{
+    if (stream->prev != NULL) {
+        stream->prev->next = stream->next;
+    } else {
+        stream->context->streams = stream->next;
+    }
+    if (stream->next != NULL) {
+        stream->next->prev = stream->prev;
+    }
+    stream->context = NULL;
+}
+
 void sim_stream_drop(struct sim_stream *stream)
 {
     if (--stream->references != 0) {
         return;
     }
     assert(stream->head == NULL && stream->pendings == NULL);
+    if (stream->context != NULL) {
+        leave_context(stream);
+    }
     sim_places_clear(&stream->known);
     free(stream);
 }
@@ -149,17 +73,8 @@ void sim_stream_drop(struct sim_stream *stream)
 /* The stream as the program knows it goes; its work goes on. */
 static void retire(struct sim_stream *stream)
 {
-    struct sim_context *context = stream->context;
-
     sim_capture_of_stream_end(stream);
-    if (stream->prev != NULL) {
-        stream->prev->next = stream->next;
-    } else {
-        context->streams = stream->next;
-    }
-    if (stream->next != NULL) {
-        stream->next->prev = stream->prev;
-    }
+    stream->retired = true;
     if (stream->handle != NULL) {
         sim_slot_give(&slots, &stream->handle->slot);
         stream->handle = NULL;
@@ -193,12 +108,14 @@ void sim_streams_of_context_end(struct sim_context *context)
     while (context->streams != NULL) {
         struct sim_stream *stream = context->streams;
 
+        sim_stream_hold(stream);
         if (stream->thread != NULL) {
             unlink_from_thread(stream);
         }
-        sim_stream_hold(stream);
-        retire(stream);
-        stream->context = NULL;
+        if (!stream->retired) {
+            retire(stream);
+        }
+        leave_context(stream);
         sim_stream_drop(stream);
     }
     context->legacy = NULL;
@@ -436,136 +353,4 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     SIM_ENTRY(cuStreamSynchronize, synchronize(self, hStream), hStream, 0, 0,
               0);
-}
-
-/* What a stream answers. Some questions about a capturing stream are refused
- * and ruin the capture; so does any about the legacy stream while a blocking
- * one captures. */
-static CUresult look(struct sim_thread *self, CUstream handle,
-                     bool also_capturing, struct sim_stream **stream)
-{
-    CUresult res = sim_stream_resolve(self, handle, stream);
-
-    if (res != CUDA_SUCCESS) {
-        return res;
-    }
-    if (sim.captures == 0) {
-        return CUDA_SUCCESS;
-    }
-    res = sim_capture_implicit(self, *stream);
-    if (res == CUDA_SUCCESS && !also_capturing && (*stream)->capture != NULL) {
-        sim_capture_invalidate((*stream)->capture);
-        res = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    }
-    return res;
-}
-
-static CUresult get_id(struct sim_thread *self, CUstream handle,
-                       unsigned long long *id)
-{
-    struct sim_stream *stream;
-    CUresult res;
-
-    if (id == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    res = look(self, handle, false, &stream);
-    if (res == CUDA_SUCCESS) {
-        *id = stream->id;
-    }
-    return res;
-}
-
-CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
-{
-    SIM_ENTRY(cuStreamGetId, get_id(self, hStream, streamId), hStream, 0, 0,
-              0);
-}
-
-static CUresult get_context(struct sim_thread *self, CUstream handle,
-                            CUcontext *context)
-{
-    struct sim_stream *stream;
-    CUresult res;
-
-    if (context == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    res = look(self, handle, true, &stream);
-    if (res == CUDA_SUCCESS) {
-        *context = stream->context->handle;
-    }
-    return res;
-}
-
-CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
-{
-    SIM_ENTRY(cuStreamGetCtx, get_context(self, hStream, pctx), hStream,
-              SIM_OUT(pctx), 0, 0);
-}
-
-static CUresult get_device(struct sim_thread *self, CUstream handle,
-                           CUdevice *device)
-{
-    struct sim_stream *stream;
-    CUresult res;
-
-    if (device == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    res = look(self, handle, false, &stream);
-    if (res == CUDA_SUCCESS) {
-        *device = stream->device;
-    }
-    return res;
-}
-
-CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
-{
-    SIM_ENTRY(cuStreamGetDevice, get_device(self, hStream, device), hStream,
-              SIM_OUT(device), 0, 0);
-}
-
-static CUresult get_flags(struct sim_thread *self, CUstream handle,
-                          unsigned *flags)
-{
-    struct sim_stream *stream;
-    CUresult res;
-
-    if (flags == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    res = look(self, handle, false, &stream);
-    if (res == CUDA_SUCCESS) {
-        *flags = stream->flags;
-    }
-    return res;
-}
-
-CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
-{
-    SIM_ENTRY(cuStreamGetFlags, get_flags(self, hStream, flags), hStream, 0, 0,
-              0);
-}
-
-static CUresult get_priority(struct sim_thread *self, CUstream handle,
-                             int *priority)
-{
-    struct sim_stream *stream;
-    CUresult res;
-
-    if (priority == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    res = look(self, handle, true, &stream);
-    if (res == CUDA_SUCCESS) {
-        *priority = stream->priority;
-    }
-    return res;
-}
-
-CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
-{
-    SIM_ENTRY(cuStreamGetPriority, get_priority(self, hStream, priority),
-              hStream, 0, 0, 0);
 }

@@ -7,6 +7,7 @@
 #define SIM_STREAM_H
 
 #include "sim/handle.h"
+#include "sim/places.h"
 #include "sim/state.h"
 
 #define SIM_PRIORITY_LEAST 0
@@ -23,23 +24,12 @@ enum sim_stream_kind {
     SIM_STREAM_THREAD  /**< the one of a context and a thread */
 };
 
-/** A place in a stream: reached when `position` of its operations ran. */
-struct sim_place {
-    struct sim_stream *stream; /**< counted */
-    uint64_t position;
-};
-
-/** Places, one a stream. */
-struct sim_places {
-    struct sim_place *items;
-    size_t count, room;
-};
-
 struct sim_stream {
     unsigned references;
     CUstream handle; /**< NULL for default streams and dead ones */
     enum sim_stream_kind kind;
-    struct sim_context *context;
+    struct sim_context *context; /**< NULL once that is gone */
+    bool retired;                /**< gone for the program */
     int device;
     uint64_t id;
     unsigned flags;
@@ -89,22 +79,11 @@ void sim_streams_of_context_end(struct sim_context *context);
 uint64_t sim_streams_live(void);
 void sim_streams_reset(void);
 
-/* Places. */
-
 /** Has the place been reached? */
 static inline bool sim_reached(const struct sim_stream *stream,
                                uint64_t position)
 {
     return stream->completed >= position;
 }
-
-/** Add a place unless it has been reached or a later one is there. */
-bool sim_places_add(struct sim_places *places, struct sim_stream *stream,
-                    uint64_t position);
-bool sim_places_merge(struct sim_places *into, const struct sim_places *from);
-/** Is (stream, position) covered? */
-bool sim_places_cover(const struct sim_places *places,
-                      const struct sim_stream *stream, uint64_t position);
-void sim_places_clear(struct sim_places *places);
 
 #endif

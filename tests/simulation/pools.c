@@ -413,6 +413,86 @@ static void many_blocks(ccmr_sim_mode mode, uint64_t seed)
     check_nothing_left("many blocks");
 }
 
+/* Blocks go from stream to stream with no wait of the host: each is filled,
+ * copied out and freed by the stream that it was allocated on, or by another
+ * that waits for an event. Whatever the schedule, no fill may come between
+ * another block's fill and copy. */
+
+#define BLOCKS 400
+
+static void hand_over(CUstream from, CUstream to, CUevent event)
+{
+    drv.cuEventRecord(event, from);
+    drv.cuStreamWaitEvent(to, event, 0);
+}
+
+static bool contents_in_order(uint64_t seed, bool internal)
+{
+    static const size_t sizes[] = {4 * KIB, 8 * MIB, 16 * MIB, 30 * MIB};
+    CUmemoryPool pool;
+    CUevent event = NULL;
+    CUstream stream[4];
+    uint32_t *out = NULL;
+    void *pinned = NULL;
+    int setting = internal;
+    bool good = true;
+    uint32_t i;
+
+    driver_start(CCMR_SIM_LATE, seed);
+    sim->set_memory(0, internal ? 64 * MIB : GIB);
+    random_state = (uint32_t)seed;
+    pool = new_pool(0);
+    drv.cuMemPoolSetAttribute(
+        pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &setting);
+    drv.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    drv.cuMemHostAlloc(&pinned, BLOCKS * sizeof *out, 0);
+    out = pinned;
+    memset(out, 0xff, BLOCKS * sizeof *out);
+    for (i = 0; i < 4; i++) {
+        stream[i] = new_stream();
+    }
+    for (i = 0; i < BLOCKS; i++) {
+        CUstream one = stream[draw(4)];
+        CUstream other = stream[draw(4)];
+        CUdeviceptr block = take(pool, sizes[draw(4)], one);
+
+        if (block == 0) {
+            out[i] = i;
+            continue;
+        }
+        drv.cuMemsetD32Async(block, i, 1, one);
+        drv.cuMemcpyDtoHAsync(&out[i], block, 4, one);
+        if (draw(3) == 0) {
+            hand_over(one, other, event);
+            one = other;
+        }
+        drv.cuMemFreeAsync(block, one);
+        if (draw(8) == 0) {
+            drv.cuStreamQuery(one);
+        }
+    }
+    drv.cuCtxSynchronize();
+    for (i = 0; i < BLOCKS; i++) {
+        good = good && out[i] == i;
+    }
+    sim->reset(NULL);
+    return good;
+}
+
+static void order(bool internal)
+{
+    uint64_t seed;
+    int bad = 0;
+
+    for (seed = 1; seed <= 60; seed++) {
+        bad += !contents_in_order(seed, internal);
+    }
+    tap_is_int(bad, 0,
+               "60 seeds, internal dependencies %s: blocks keep their "
+               "contents from stream to stream",
+               internal ? "on" : "off");
+}
+
 static void host_pools(void)
 {
     CUmemPoolProps props;
@@ -453,6 +533,8 @@ int main(void)
     inherited_access();
     plain_calls();
     host_pools();
+    order(true);
+    order(false);
     many_blocks(CCMR_SIM_EAGER, 1);
     for (seed = 1; seed <= 4; seed++) {
         many_blocks(CCMR_SIM_LATE, seed);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/operation.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/context.h"
+#include "sim/memory.h"
+
+static struct sim_op *spare;
+
+struct sim_op *sim_op_new(enum sim_op_kind kind)
+{
+    struct sim_op *op = spare;
+
+    if (op != NULL) {
+        spare = op->next;
+    } else {
+        op = malloc(sizeof *op);
+        if (op == NULL) {
+            return NULL;
+        }
+    }
+    memset(op, 0, sizeof *op);
+    op->kind = kind;
+    return op;
+}
+
+void sim_op_free(struct sim_op *op)
+{
+    sim_places_clear(&op->after);
+    free(op->staged);
+    op->staged = NULL;
+    op->next = spare;
+    spare = op;
+}
+
+/* Carrying out. */
+
+/* What no program may do was done: work met memory that is not there. */
+static void break_context(struct sim_context *context, uintptr_t address)
+{
+    fprintf(stderr,
+            "libcucoremr-sim: work of a stream used %#" PRIxPTR
+            ", where no memory is\n",
+            address);
+    context->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static void carry_copy(struct sim_context *context, const struct sim_op *op)
+{
+    uintptr_t from = op->staged != NULL ? (uintptr_t)op->staged : op->from;
+    size_t done = 0;
+
+    while (done < op->bytes) {
+        size_t there, here;
+        void *to = sim_bytes(op->to + done, op->bytes - done, &there);
+        void *source = sim_bytes(from + done, op->bytes - done, &here);
+
+        if (to == NULL || source == NULL) {
+            break_context(context, (to == NULL ? op->to : from) + done);
+            return;
+        }
+        if (here < there) {
+            there = here;
+        }
+        memmove(to, source, there);
+        done += there;
+    }
+}
+
+static void fill_bytes(void *to, size_t bytes, unsigned value, unsigned width)
+{
+    size_t i;
+
+    if (width == 1) {
+        memset(to, (int)value, bytes);
+    } else if (width == 2) {
+        uint16_t *items = to;
+
+        for (i = 0; i < bytes / 2; i++) {
+            items[i] = (uint16_t)value;
+        }
+    } else {
+        uint32_t *items = to;
+
+        for (i = 0; i < bytes / 4; i++) {
+            items[i] = value;
+        }
+    }
+}
+
+static void carry_fill(struct sim_context *context, const struct sim_op *op)
+{
+    size_t done = 0;
+
+    while (done < op->bytes) {
+        size_t there;
+        void *to = sim_bytes(op->to + done, op->bytes - done, &there);
+
+        if (to == NULL) {
+            break_context(context, op->to + done);
+            return;
+        }
+        fill_bytes(to, there, op->value, op->width);
+        done += there;
+    }
+}
+
+void sim_op_carry_out(struct sim_context *context, const struct sim_op *op)
+{
+    if (op->kind == SIM_OP_COPY) {
+        carry_copy(context, op);
+    } else {
+        carry_fill(context, op);
+    }
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host waits for work, or asks whether it is done. */
+#include "sim/schedule.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "sim/context.h"
+#include "sim/pool.h"
+
+static struct timespec deadline_of_wait(void)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_sec += (time_t)(sim.wait_limit / 1000);
+    at.tv_nsec += (long)(sim.wait_limit % 1000) * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_nsec -= 1000000000;
+        at.tv_sec++;
+    }
+    return at;
+}
+
+static _Noreturn void give_up_waiting(void)
+{
+    fprintf(stderr,
+            "libcucoremr-sim: %s has waited %" PRIu64
+            " ms for work that nobody lets run\n",
+            sim_call_name(sim_self_unlocked()->call), sim.wait_limit);
+    sim_schedule_report();
+    fflush(stderr);
+    abort();
+}
+
+/* Run something, or let another thread change what nothing here can. */
+static void step_or_wait(void)
+{
+    struct timespec at;
+    int ret;
+
+    if (sim_run(1) != 0) {
+        return;
+    }
+    sim.waiting++;
+    if (sim.wait_limit == 0) {
+        pthread_cond_wait(&sim.changed, &sim.lock);
+        ret = 0;
+    } else {
+        at = deadline_of_wait();
+        ret = pthread_cond_timedwait(&sim.changed, &sim.lock, &at);
+    }
+    sim.waiting--;
+    if (ret == ETIMEDOUT) {
+        give_up_waiting();
+    }
+}
+
+void sim_wait_quietly(struct sim_stream *stream, uint64_t position)
+{
+    sim_stream_hold(stream);
+    while (!sim_reached(stream, position)) {
+        step_or_wait();
+    }
+    sim_stream_drop(stream);
+}
+
+CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position)
+{
+    CUresult broken;
+
+    sim_stream_hold(stream);
+    sim_wait_quietly(stream, position);
+    broken = stream->context != NULL ? stream->context->broken
+                                     : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    sim_pools_synchronized(stream);
+    sim_stream_drop(stream);
+    return broken;
+}
+
+CUresult sim_wait_context(struct sim_context *context)
+{
+    uint64_t serial = sim_last_serial();
+
+    while (sim_work_left(context, -1, serial)) {
+        step_or_wait();
+    }
+    sim_pools_synchronized_context(context);
+    return context->broken;
+}
+
+void sim_wait_device(int device)
+{
+    uint64_t serial = sim_last_serial();
+
+    while (sim_work_left(NULL, device, serial)) {
+        step_or_wait();
+    }
+}
+
+CUresult sim_wait_legacy(struct sim_stream *legacy)
+{
+    struct sim_op *op;
+    CUresult res;
+
+    if (legacy->context->blocking_busy != 0) {
+        op = sim_op_new(SIM_OP_MARK);
+        if (op == NULL) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        res = sim_submit(legacy, op);
+        if (res != CUDA_SUCCESS) {
+            return res;
+        }
+    }
+    return sim_wait_stream(legacy, legacy->enqueued);
+}
+
+/* How many operations a question may run. Who asks again gets there. */
+static uint64_t progress_of_asking(void)
+{
+    return sim.in_order ? UINT64_MAX : sim_random() % 3 + 1;
+}
+
+CUresult sim_ask(struct sim_stream *stream, uint64_t position)
+{
+    CUresult res = CUDA_ERROR_NOT_READY;
+    uint64_t most = progress_of_asking();
+
+    sim_stream_hold(stream);
+    while (!sim_reached(stream, position) && most > 0 && sim_run(1) != 0) {
+        most--;
+    }
+    if (sim_reached(stream, position)) {
+        res = stream->context != NULL ? stream->context->broken : CUDA_SUCCESS;
+    }
+    sim_stream_drop(stream);
+    return res;
+}
+
+CUresult sim_ask_legacy(struct sim_stream *legacy)
+{
+    struct sim_context *context = legacy->context;
+    CUresult res = CUDA_ERROR_NOT_READY;
+    uint64_t most = progress_of_asking();
+
+    sim_stream_hold(legacy);
+    while (legacy->context != NULL &&
+           (legacy->busy_index != 0 || context->blocking_busy != 0) &&
+           most > 0 && sim_run(1) != 0) {
+        most--;
+    }
+    if (legacy->context == NULL) {
+        res = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    } else if (legacy->busy_index == 0 && context->blocking_busy == 0) {
+        res = context->broken;
+    }
+    sim_stream_drop(legacy);
+    return res;
+}
+
+void sim_context_abandon(struct sim_context *context)
+{
+    sim_let_go_context(context);
+    while (sim_work_left(context, -1, UINT64_MAX)) {
+        step_or_wait();
+    }
+}
