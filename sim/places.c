@@ -84,13 +84,19 @@ bool sim_places_cover(const struct sim_places *places,
     return false;
 }
 
+void sim_places_empty(struct sim_places *places)
+{
+    size_t count = places->count;
+
+    places->count = 0;
+    while (count > 0) {
+        sim_stream_drop(places->items[--count].stream);
+    }
+}
+
 void sim_places_clear(struct sim_places *places)
 {
-    size_t i;
-
-    for (i = 0; i < places->count; i++) {
-        sim_stream_drop(places->items[i].stream);
-    }
+    sim_places_empty(places);
     free(places->items);
     *places = (struct sim_places){.items = NULL};
 }

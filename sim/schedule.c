@@ -71,6 +71,9 @@ static void leave_busy(struct sim_stream *stream)
     busy[index] = busy[--busy_count];
     busy[index]->busy_index = index + 1;
     stream->busy_index = 0;
+    /* It waited for all of these: they have been reached. Streams that knew
+     * of one another would else keep each other for ever. */
+    sim_places_empty(&stream->known);
     if (sim_stream_is_blocking(stream)) {
         stream->context->blocking_busy--;
     }

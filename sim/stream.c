@@ -79,6 +79,8 @@ static void retire(struct sim_stream *stream)
         sim_slot_give(&slots, &stream->handle->slot);
         stream->handle = NULL;
     }
+    /* Nobody asks any more; and two that know each other would never go. */
+    sim_places_empty(&stream->known);
     sim_stream_drop(stream);
 }
 
