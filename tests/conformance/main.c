@@ -307,5 +307,5 @@ int main(int argc, char **argv)
          i++) {
         run_subject(second_stacks[i]);
     }
-    return tap_finish();
+    return api_end(tap_finish());
 }

@@ -277,7 +277,7 @@ static int first_use(uint64_t nth, int code)
     if (nth == 0) {
         printf("%llu\n", (unsigned long long)sim->calls(NULL));
     }
-    return faults_found == 0 ? 0 : 1;
+    return api_end(faults_found == 0 ? 0 : 1);
 }
 
 static int run_first(const char *program, uint64_t nth, int code, FILE *out)
@@ -360,5 +360,5 @@ int main(int argc, char **argv)
         run_stack(*stack);
     }
     script_end();
-    return tap_finish();
+    return api_end(tap_finish());
 }

@@ -289,5 +289,5 @@ int main(void)
         free_allocates_nothing(*stack);
     }
     script_end();
-    return tap_finish();
+    return api_end(tap_finish());
 }

@@ -198,5 +198,5 @@ int main(void)
         }
     }
     clean_up();
-    return tap_finish();
+    return api_end(tap_finish());
 }

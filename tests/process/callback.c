@@ -94,5 +94,5 @@ int main(void)
     }
     in_callback(call_all);
     (void)objects_drop(&o);
-    return tap_finish();
+    return api_end(tap_finish());
 }

@@ -206,7 +206,7 @@ int main(void)
     toolkit_stub();
     if (path == NULL) {
         tap_skip("no simulator");
-        return tap_finish();
+        return api_end(tap_finish());
     }
     simulated_stub(path);
     needs_driver();
@@ -221,5 +221,5 @@ int main(void)
     tap_ok(ccmr_stack_create("device_pool", &resource) == CCMR_SUCCESS,
            "a pool");
     ccmr_resource_release(resource);
-    return tap_finish();
+    return api_end(tap_finish());
 }

@@ -318,5 +318,5 @@ int main(void)
     buffers("device_pool");
     buffers("stream_ordered | device_plain");
     orphans();
-    return tap_finish();
+    return api_end(tap_finish());
 }

@@ -50,6 +50,33 @@ const ccmr_sim_table *api_simulator(void)
     return simulator;
 }
 
+int api_end(int status)
+{
+    if (simulator != NULL) {
+        (void)simulator->reset(NULL);
+    }
+    return status;
+}
+
+/* What sanitizers ask a program, if it has an answer. */
+#define ANSWER __attribute__((visibility("default")))
+
+int api_leaks_are_fine;
+
+ANSWER int __lsan_is_turned_off(void);
+ANSWER const char *__asan_default_options(void);
+
+ANSWER int __lsan_is_turned_off(void)
+{
+    return api_leaks_are_fine;
+}
+
+/* Requests that no machine can serve are among the tests. */
+ANSWER const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
 static void sleep_ms(long ms)
 {
     struct timespec time = {ms / 1000, ms % 1000 * 1000000L};

@@ -81,6 +81,13 @@ int api_load(const char *path, const char **reason);
    there. */
 const ccmr_sim_table *api_simulator(void);
 
+/* The end of main(): the simulator gives its memory back, so that a leak
+   checker sees what the library leaves alone. Returns its argument. */
+int api_end(int status);
+
+/* Set in processes that leave things alive on purpose. */
+extern int api_leaks_are_fine;
+
 /*
  * A held stream: what is enqueued on it stays unfinished until the hold ends.
  * On the simulator the stream is stalled, elsewhere a host function waits in
