@@ -15,6 +15,10 @@
 #include "resources/logging/file.h"
 
 #define BUFFER_SIZE ((size_t)1 << 16)
+/* A row is appended where no more than this is used: by the writer itself,
+ * from inside its sink, and by all others, who leave some room for it. */
+#define USED_BY_WRITER (BUFFER_SIZE - 2 * CCMR__ROW_MOST)
+#define USED_BY_OTHERS (USED_BY_WRITER - 8192)
 /* Writes are killed whole within these: the smallest page there is. */
 #define ROW_PAGE 4096u
 /* How long exit may wait for a thread that writes, in nanoseconds. */
@@ -162,11 +166,6 @@ static uint64_t appended(ccmr__log *log)
 
 /* ---- appending --------------------------------------------------------- */
 
-static int has_room(const ccmr__log *log)
-{
-    return log->used <= BUFFER_SIZE - 2 * CCMR__ROW_MOST;
-}
-
 /* While busy: put the time into the row. */
 static void put_time(ccmr__log *log, char *to, uint64_t now)
 {
@@ -212,30 +211,35 @@ static void put_row(ccmr__log *log, ccmr__row_text *row, uint64_t now)
     log->file_end += zeros + row->length;
 }
 
-/* The buffer was full. 0: so it remains, and the row is lost, since the writer
- * is this very thread. */
-static int __attribute__((cold, noinline)) make_room(ccmr__log *log)
+/* More than `most` is used. Wait until that is over, or see to it. Returns how
+ * much may be used now; 0: the row is lost. */
+static size_t __attribute__((cold, noinline))
+make_room(ccmr__log *log, size_t most)
 {
-    int made = 1;
     int full;
 
     (void)pthread_mutex_lock(&log->lock);
     if (log->writer == ccmr__row_thread()) {
-        note_lost(log, 1, 0);
-        made = 0;
+        /* Nobody else can make room. */
+        if (most == USED_BY_WRITER) {
+            note_lost(log, 1, 0);
+            most = 0;
+        } else {
+            most = USED_BY_WRITER;
+        }
     } else if (log->writer != 0) {
         (void)pthread_cond_wait(&log->written, &log->lock);
     } else {
         /* Somebody may have been faster. */
         take_busy(log);
-        full = !has_room(log);
+        full = log->used > most;
         leave_busy(log);
         if (full) {
             deliver(log);
         }
     }
     (void)pthread_mutex_unlock(&log->lock);
-    return made;
+    return most;
 }
 
 /* With `flush`: the row that ends there shall be written now. From inside the
@@ -252,12 +256,14 @@ static void __attribute__((noinline)) write_now(ccmr__log *log, uint64_t end)
 void ccmr__log_append(ccmr__log *log, ccmr__row_text *row)
 {
     uint64_t now = ccmr__log_now() + log->local;
+    size_t most = USED_BY_OTHERS;
     uint64_t end;
 
     take_busy(log);
-    while (__builtin_expect(!has_room(log), 0)) {
+    while (__builtin_expect(log->used > most, 0)) {
         leave_busy(log);
-        if (!make_room(log)) {
+        most = make_room(log, most);
+        if (most == 0) {
             return;
         }
         take_busy(log);

@@ -3,3 +3,28 @@
 tap_tests += tests/stress/kind_threads
 tsan_tests += tests/stress/kind_threads
 tests_stress_kind_threads_SOURCES = tests/stress/kind_threads.c
+
+# Adaptors and stacks of them.
+adaptor_threads = \
+	tests/stress/limiting_threads \
+	tests/stress/logging_threads \
+	tests/stress/resource_threads \
+	tests/stress/stream_ordered_threads
+tap_tests += $(adaptor_threads) tests/stress/logging_processes
+tsan_tests += $(adaptor_threads)
+
+tests_stress_limiting_threads_SOURCES = tests/stress/limiting_threads.c \
+	tests/stress/crew.c tests/stress/crew.h \
+	tests/support/puppet.c tests/support/puppet.h
+tests_stress_logging_threads_SOURCES = tests/stress/logging_threads.c \
+	tests/stress/crew.c tests/stress/crew.h \
+	tests/support/puppet.c tests/support/puppet.h
+tests_stress_resource_threads_SOURCES = tests/stress/resource_threads.c \
+	tests/stress/crew.c tests/stress/crew.h \
+	tests/support/puppet.c tests/support/puppet.h
+tests_stress_stream_ordered_threads_SOURCES = \
+	tests/stress/stream_ordered_threads.c \
+	tests/stress/crew.c tests/stress/crew.h \
+	tests/support/puppet.c tests/support/puppet.h
+tests_stress_logging_processes_SOURCES = tests/stress/logging_processes.c \
+	tests/support/puppet.c tests/support/puppet.h
