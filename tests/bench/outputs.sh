@@ -33,8 +33,8 @@ ok "size 0" says "--size" 2 bench pair --size 0
 ok "an option that means nothing" says "--live means nothing with pair" 2 \
     bench pair --live 3
 ok "unknown resource" says "devicepool" 2 bench pair --stack devicepool
-ok "where in the text it is" says "            ^" 2 \
-    bench pair --stack 'logging | devicepool'
+ok "where in the text it is" says "                     ^" 2 \
+    bench pair --stack 'limiting bytes=1 | devicepool'
 ok "replay on numbers of threads" says "as-logged" 2 \
     bench replay gnn_train --threads 4
 ok "--log of two stacks" says "exactly one --stack" 2 \
