@@ -15,8 +15,12 @@ CCMR_BEGIN_DECLS
  * Never exceeded, never refused wrongly: a request in flight counts from
  * before the upstream is asked; a free counts after the upstream took it.
  * Refusal: CCMR_ERROR_LIMIT_EXCEEDED with limit, live and requested in the
- * detail. The upstream is retained. Option "bytes" can be changed while
- * running.
+ * detail. The upstream is retained.
+ *
+ * The option "bytes" can be changed while running, also to less than what is
+ * live; a percentage is of the upstream's device. A free of a block that was
+ * not counted here, or of a wrong size, makes the count too low (never less
+ * than 0) until "bytes" is set again.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_limiting_create(

@@ -11,7 +11,7 @@
 typedef struct ccmr_stream_ordered_options {
     size_t size; /**< sizeof(ccmr_stream_ordered_options) */
     /** Most bytes kept free for reuse; beyond, finished blocks go upstream at
-     * the next allocation. 0: no bound. */
+     * the next allocation, which may block then. 0: no bound. */
     size_t keep;
 } ccmr_stream_ordered_options;
 
@@ -20,14 +20,21 @@ CCMR_BEGIN_DECLS
 /**
  * Make a stream_ordered adaptor over a resource whose frees block.
  *
- * Deallocate never blocks: it records an event, and the block is reused by
- * size: at once on the stream that freed it, elsewhere when the event is done
- * or after a wait on the device (host-accessible upstreams with `access=host`:
- * only when it is done). The upstream's free, which may wait for every kernel
- * on the device, is called only in trim, drain, destroy and as the last step
- * before out-of-memory. A free with no stream named uses the allocation
- * stream. Capturing streams are refused. The upstream is retained. `options`
- * may be NULL.
+ * Deallocate never blocks: it records an event, and the block is reused for
+ * sizes down to half of its own: at once on the stream that freed it,
+ * elsewhere when the event is done or after a wait on the device
+ * (host-accessible upstreams with `access=host`: only when it is done, also on
+ * the same stream). The upstream's free, which may wait for every kernel on
+ * the device, is called only in trim, drain, destroy and as the last step
+ * before out-of-memory; there finished blocks go first, then all are waited
+ * for, and the upstream's last code is what the caller gets.
+ *
+ * The upstream is asked for whole size classes: steps of 512 bytes to 4 KiB,
+ * then four to a doubling. A free with no stream named uses the allocation
+ * stream. What is no live block, or was allocated with another size, is
+ * refused. Capturing streams are refused. An upstream that is bound to no
+ * device is used with streams of the device that is current at creation. The
+ * upstream is retained. `options` may be NULL.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_stream_ordered_create(
