@@ -349,7 +349,7 @@ static bool rest_read(log_row *row, const log_columns *columns,
         return wrong("Size", bytes, "a size that a block can have", message,
                      size);
     }
-    if (thread != NULL && !number_of(thread, 0, &row->thread) &&
+    if (thread != NULL && !number_of(thread, 10, &row->thread) &&
         !number_of(thread, 16, &row->thread)) {
         return wrong("Thread", thread, "a number", message, size);
     }
