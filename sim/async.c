@@ -16,7 +16,7 @@ static CUresult find_stream(struct sim_thread *self, CUstream handle,
     if (res != CUDA_SUCCESS || sim.captures == 0) {
         return res;
     }
-    res = sim_capture_implicit(self, *stream);
+    res = sim_capture_implicit(*stream);
     if (res != CUDA_SUCCESS) {
         return res;
     }

@@ -70,7 +70,7 @@ CUresult sim_capture_touch(struct sim_thread *self, struct sim_stream *stream)
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (stream->kind == SIM_STREAM_LEGACY) {
-        CUresult res = sim_capture_implicit(self, stream);
+        CUresult res = sim_capture_implicit(stream);
 
         if (res != CUDA_SUCCESS) {
             return res;
@@ -100,10 +100,8 @@ static CUresult find_implicit(const struct sim_stream *stream, bool ruin)
     return res;
 }
 
-CUresult sim_capture_implicit(struct sim_thread *self,
-                              struct sim_stream *stream)
+CUresult sim_capture_implicit(const struct sim_stream *stream)
 {
-    (void)self;
     return find_implicit(stream, true);
 }
 

@@ -34,8 +34,7 @@ CUresult sim_capture_check_context(const struct sim_context *context);
 CUresult sim_capture_touch(struct sim_thread *self, struct sim_stream *stream);
 /** Work on the legacy stream depends on all blocking streams: it is refused
  *  while one of them captures, and ruins that capture. */
-CUresult sim_capture_implicit(struct sim_thread *self,
-                              struct sim_stream *stream);
+CUresult sim_capture_implicit(const struct sim_stream *stream);
 /** Put an operation into the graph instead of the stream. */
 CUresult sim_capture_add(struct sim_stream *stream, struct sim_op *op);
 /** A block was allocated for the graph of a capture, or is freed in it. */

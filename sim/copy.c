@@ -89,7 +89,7 @@ static CUresult copy(struct sim_thread *self, uintptr_t to, uintptr_t from,
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    res = sim_capture_implicit(self, stream);
+    res = sim_capture_implicit(stream);
     if (res != CUDA_SUCCESS || bytes == 0) {
         return res;
     }
@@ -225,7 +225,7 @@ static CUresult fill(struct sim_thread *self, CUdeviceptr to, unsigned value,
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    res = sim_capture_implicit(self, stream);
+    res = sim_capture_implicit(stream);
     if (res != CUDA_SUCCESS) {
         return res;
     }
@@ -325,7 +325,7 @@ static CUresult launch(struct sim_thread *self, CUstream handle,
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    res = sim_capture_implicit(self, stream);
+    res = sim_capture_implicit(stream);
     if (res != CUDA_SUCCESS) {
         return res;
     }

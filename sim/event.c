@@ -228,7 +228,7 @@ static CUresult record(struct sim_thread *self, CUevent handle,
     if (event->context != stream->context) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    res = sim_capture_implicit(self, stream);
+    res = sim_capture_implicit(stream);
     if (res != CUDA_SUCCESS) {
         return res;
     }
@@ -414,7 +414,7 @@ static CUresult wait_event(struct sim_thread *self, CUstream handle,
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    res = sim_capture_implicit(self, stream);
+    res = sim_capture_implicit(stream);
     if (res != CUDA_SUCCESS) {
         return res;
     }

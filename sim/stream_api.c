@@ -19,7 +19,7 @@ static CUresult look(struct sim_thread *self, CUstream handle,
     if (sim.captures == 0) {
         return CUDA_SUCCESS;
     }
-    res = sim_capture_implicit(self, *stream);
+    res = sim_capture_implicit(*stream);
     if (res == CUDA_SUCCESS && !also_capturing && (*stream)->capture != NULL) {
         sim_capture_invalidate((*stream)->capture);
         res = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;

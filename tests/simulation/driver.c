@@ -31,6 +31,13 @@ void driver_load(void)
 {
     const char *path = getenv("CUCOREMR_SIM_PATH");
 
+    /* Tests say themselves what they want. */
+    unsetenv("CUCOREMR_SIM_DEVICES");
+    unsetenv("CUCOREMR_SIM_MEMORY");
+    unsetenv("CUCOREMR_SIM_MODE");
+    unsetenv("CUCOREMR_SIM_SEED");
+    unsetenv("CUCOREMR_SIM_DRIVER_VERSION");
+    unsetenv("CUCOREMR_SIM_HIDE");
     library = dlopen(path != NULL ? path : "libcucoremr-sim.so",
                      RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {

@@ -12,6 +12,7 @@ simulation_tests = \
 	tests/simulation/streams \
 	tests/simulation/threads
 tap_tests += $(simulation_tests)
+tap_scripts += tests/simulation/library.sh
 tsan_tests += tests/simulation/threads
 
 check_LTLIBRARIES += tests/simulation/libdriver.la
