@@ -4,7 +4,6 @@
 #include "sim/context.h"
 #include "sim/plain.h"
 #include "sim/pool.h"
-#include "sim/schedule.h"
 
 /* The stream, and whether memory calls on it are allowed now: outside the
  * captures they are unsafe calls. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "sim/context.h"
-#include "sim/extent.h"
 #include "sim/pool.h"
 
 static struct sim_capture *captures;

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "sim/capture.h"
 #include "sim/device.h"
 #include "sim/event.h"
 #include "sim/per_thread.h"

@@ -4,7 +4,6 @@
 
 #include "sim/capture.h"
 #include "sim/schedule.h"
-#include "sim/stream.h"
 
 static CUresult get_device(struct sim_thread *self, CUdevice *device)
 {

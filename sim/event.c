@@ -7,7 +7,6 @@
 
 #include "sim/capture.h"
 #include "sim/context.h"
-#include "sim/pool.h"
 #include "sim/schedule.h"
 
 #define KNOWN_FLAGS                                                           \

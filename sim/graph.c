@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "sim/extent.h"
 #include "sim/pool.h"
 
 static struct sim_slots slots;

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <search.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "sim/addresses.h"

@@ -3,7 +3,6 @@
 #include "sim/memory.h"
 
 #include "sim/context.h"
-#include "sim/device.h"
 #include "sim/schedule.h"
 
 #define ALLOC_FLAGS                                                           \

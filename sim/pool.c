@@ -2,10 +2,8 @@
 /* Allocation and free in stream order; pool objects are in pool_api.c. */
 #include "sim/pool.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
-#include "sim/context.h"
 #include "sim/schedule.h"
 
 /* Pending memory. */

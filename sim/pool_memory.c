@@ -2,8 +2,6 @@
 /* Where a pool's memory comes from and goes to: windows, granules, holes. */
 #include "sim/pool.h"
 
-#include <assert.h>
-
 #include "sim/device.h"
 
 #define HOST_WINDOW ((size_t)1 << 30)

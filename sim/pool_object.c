@@ -2,13 +2,10 @@
 /* Pool objects: what may be made, and what becomes of them. */
 #include "sim/pool.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/context.h"
 #include "sim/device.h"
-#include "sim/schedule.h"
 
 #define GRANULE ((size_t)32 << 20)
 #define HOST_GRANULE ((size_t)2 << 20)

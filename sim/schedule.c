@@ -2,17 +2,12 @@
 #include "sim/schedule.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include "sim/capture.h"
 #include "sim/context.h"
 #include "sim/event.h"
-#include "sim/memory.h"
 #include "sim/plain.h"
 #include "sim/pool.h"
 

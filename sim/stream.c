@@ -6,7 +6,6 @@
 
 #include "sim/capture.h"
 #include "sim/context.h"
-#include "sim/pool.h"
 #include "sim/schedule.h"
 
 static struct sim_slots slots;
