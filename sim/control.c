@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of functions with which a test steers the simulator. */
+#include "sim/sim.h"
 
 #include <string.h>
 
