@@ -6,3 +6,6 @@ tap_scripts += \
 	tests/abi/install.sh \
 	tests/abi/library.sh \
 	tests/abi/symbols.sh
+
+# Installing relinks the add-on in the build folder: no time to look at it.
+tests/abi/symbols.log: tests/abi/install.log
