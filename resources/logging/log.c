@@ -33,9 +33,13 @@ static void pause_for(unsigned tries)
 {
     static const struct timespec nap = {0, 50000};
 
-    if (tries < 100) {
+    if (tries < 40) {
 #if defined(__x86_64__)
-        __builtin_ia32_pause();
+        unsigned i;
+
+        for (i = 0; i < 1u << tries / 8; i++) {
+            __builtin_ia32_pause();
+        }
 #endif
     } else if (tries < 1000) {
         (void)sched_yield();
