@@ -10,6 +10,8 @@
  */
 #include "resources/stream_ordered/stream_ordered.h"
 
+#include <stdio.h>
+
 #include "lib/error.h"
 
 /* Tries while other threads keep bringing and taking blocks. */
@@ -311,6 +313,24 @@ static ccmr_status begin_free(ccmr__so *self, void *ptr, size_t bytes,
     return CCMR_SUCCESS;
 }
 
+static ccmr_status __attribute__((cold))
+fail_record(ccmr__so *self, CUresult res)
+{
+    ccmr_status status = ccmr__fail_driver((int)res, "cuEventRecord");
+    ccmr_error_detail *detail = ccmr__error();
+
+    if (res == CUDA_ERROR_INVALID_HANDLE) {
+        status = CCMR_ERROR_INVALID_STREAM;
+        detail->status = status;
+        (void)snprintf(detail->message, sizeof(detail->message),
+                       "the stream is not of the primary context of device "
+                       "%d: cuEventRecord returned %s (%d)",
+                       self->device->ordinal, detail->driver_result_name,
+                       (int)res);
+    }
+    return status;
+}
+
 static ccmr_status record(ccmr__so *self, ccmr__so_block *block,
                           const ccmr__stream_use *use)
 {
@@ -323,8 +343,7 @@ static ccmr_status record(ccmr__so *self, ccmr__so_block *block,
     }
     res = CCMR__CU(cuEventRecord)(block->event, use->handle);
     ccmr__scope_leave(&scope);
-    return res == CUDA_SUCCESS ? CCMR_SUCCESS
-                               : ccmr__fail_driver((int)res, "cuEventRecord");
+    return res == CUDA_SUCCESS ? CCMR_SUCCESS : fail_record(self, res);
 }
 
 ccmr_status ccmr__so_deallocate(void *object, void *ptr, size_t bytes,

@@ -756,6 +756,28 @@ Test(stream_ordered, chooses_the_allocation_stream)
         CCMR_ERROR_INVALID_STREAM);
 }
 
+/* E6: a stream of another context of the device has no events of ours: the
+ * block stays live, and can be freed otherwise. */
+Test(stream_ordered, streams_of_other_contexts)
+{
+    CUcontext other;
+    CUcontext popped;
+    CUstream stream;
+    void *ptr = take_on(ordered, 1000, one);
+
+    cr_assert_eq(api.cuCtxCreate(&other, NULL, 0, 0), CUDA_SUCCESS);
+    cr_assert_eq(api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                 CUDA_SUCCESS);
+    cr_assert_eq(api.cuCtxPopCurrent(&popped), CUDA_SUCCESS);
+    BAD(ccmr_resource_deallocate(ordered, ptr, 1000, 0, stream),
+        CCMR_ERROR_INVALID_STREAM);
+    cr_assert(strstr(ccmr_last_error()->message, "primary context") != NULL);
+    GOOD(ccmr_resource_audit(ordered));
+    give_on(ordered, ptr, 1000, CCMR_STREAM_READY);
+    cr_assert_eq(api.cuStreamDestroy(stream), CUDA_SUCCESS);
+    cr_assert_eq(api.cuCtxDestroy(other), CUDA_SUCCESS);
+}
+
 /* ---- what is refused ----------------------------------------------------------------- */
 
 /* A block that was not handed out, or not like that, stays what it is. */
