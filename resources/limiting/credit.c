@@ -109,7 +109,8 @@ static void recall_begin(ccmr__credit *credit)
     for (i = 0; i < CCMR__SLOTS; i++) {
         ccmr__credit_slot *slot = &credit->slots[i];
 
-        while (atomic_load_explicit(&slot->inside, memory_order_acquire) != 0) {
+        while (atomic_load_explicit(&slot->inside, memory_order_acquire) !=
+               0) {
             (void)sched_yield();
         }
         sum += load(&slot->credit);

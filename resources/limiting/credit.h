@@ -127,8 +127,9 @@ static inline int ccmr__credit_take(ccmr__credit *credit, size_t bytes,
         }
         ccmr__credit_leave(slot);
     }
-    return __builtin_expect(taken, 1) ? 1
-                                      : ccmr__credit_claim(credit, bytes, live);
+    return __builtin_expect(taken, 1)
+               ? 1
+               : ccmr__credit_claim(credit, bytes, live);
 }
 
 /** Count bytes down. */

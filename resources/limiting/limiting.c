@@ -68,8 +68,8 @@ static ccmr_status limiting_deallocate(void *object, void *ptr, size_t bytes,
                                        size_t alignment, ccmr_stream stream)
 {
     limiting *self = object;
-    ccmr_status status =
-        ccmr_resource_deallocate(self->upstream, ptr, bytes, alignment, stream);
+    ccmr_status status = ccmr_resource_deallocate(self->upstream, ptr, bytes,
+                                                  alignment, stream);
 
     if (__builtin_expect(status == CCMR_SUCCESS, 1)) {
         ccmr__credit_give(&self->credit, bytes);

@@ -146,10 +146,10 @@ static void deliver(ccmr__log *log)
     (void)pthread_cond_broadcast(&log->written);
 }
 
-/* Under the lock: see that the first `upto` bytes are delivered. */
-static void deliver_upto(ccmr__log *log, uint64_t upto)
+/* Under the lock: see that the bytes before `end` are delivered. */
+static void deliver_until(ccmr__log *log, uint64_t end)
 {
-    while (log->delivered < upto) {
+    while (log->delivered < end) {
         if (log->writer != 0) {
             (void)pthread_cond_wait(&log->written, &log->lock);
         } else {
@@ -252,7 +252,7 @@ static void __attribute__((noinline)) write_now(ccmr__log *log, uint64_t end)
 {
     (void)pthread_mutex_lock(&log->lock);
     if (log->writer != ccmr__row_thread()) {
-        deliver_upto(log, end);
+        deliver_until(log, end);
     }
     (void)pthread_mutex_unlock(&log->lock);
 }
@@ -308,7 +308,7 @@ ccmr_status ccmr__log_flush(ccmr__log *log)
         status = ccmr__fail(CCMR_ERROR_BUSY,
                             "the log cannot be flushed from its own sink");
     } else {
-        deliver_upto(log, appended(log));
+        deliver_until(log, appended(log));
         status = tell_lost(log);
     }
     (void)pthread_mutex_unlock(&log->lock);
@@ -473,7 +473,7 @@ void ccmr__log_close(ccmr__log *log)
 {
     ccmr__exit_hook_remove(&log->at_exit);
     (void)pthread_mutex_lock(&log->lock);
-    deliver_upto(log, appended(log));
+    deliver_until(log, appended(log));
     (void)pthread_mutex_unlock(&log->lock);
     ccmr__file_close(log->fd);
     (void)pthread_cond_destroy(&log->written);

@@ -315,12 +315,14 @@ ccmr_status ccmr_stream_ordered_create(
     if (status == CCMR_SUCCESS) {
         status = read_options(options, &known);
     }
-    if (status == CCMR_SUCCESS) {
-        status = find_device(upstream, &device);
+    if (status != CCMR_SUCCESS) {
+        return status;
     }
-    return status == CCMR_SUCCESS
-               ? create(upstream, device, known.keep, resource)
-               : status;
+    status = find_device(upstream, &device);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    return create(upstream, device, known.keep, resource);
 }
 
 static ccmr_status create_from_text(const ccmr_kind *kind,

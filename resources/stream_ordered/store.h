@@ -231,7 +231,7 @@ void ccmr__so_add(ccmr__so *self, ccmr__so_block *block,
 /* ---- tables.c ------------------------------------------------------------ */
 
 /** Not under the lock: a new block without memory, with all that it will
- * need, and room for it in the tables. Makes the want's bin if need be. */
+ * need, and room for it in the tables. Makes the bin too if need be. */
 ccmr_status ccmr__so_make(ccmr__so *self, ccmr__so_want *want,
                           ccmr__so_block **block);
 
