@@ -9,6 +9,7 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/device_pool/figures.c \
 	resources/device_pool/kind.c \
 	resources/device_pool/make.c \
+	resources/device_pool/retired.c \
 	resources/device_pool/serve.c \
 	resources/host.c \
 	resources/legacy_pinned.c \

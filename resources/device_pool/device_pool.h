@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_pool, between its files: serve.c (allocate and deallocate),
- * figures.c (stats, trim, out of memory), make.c (creation), kind.c (the
- * operations, options and text).
+ * figures.c (stats, trim, out of memory), make.c (creation), retired.c (the
+ * end), kind.c (the operations, options and text).
  */
 #ifndef CCMR_RESOURCES_DEVICE_POOL_DEVICE_POOL_H
 #define CCMR_RESOURCES_DEVICE_POOL_DEVICE_POOL_H
@@ -24,6 +24,7 @@ typedef struct ccmr__device_pool {
     int owned;
     int guard;                     /* calls run in relaxed capture mode */
     ccmr_device_pool_options made; /* as made: sizes rounded */
+    struct ccmr__device_pool *next; /* once it is retired */
 } ccmr__device_pool;
 
 extern const ccmr_resource_ops ccmr__device_pool_ops;
@@ -37,8 +38,11 @@ ccmr_status ccmr__device_pool_stats(void *object, ccmr_stats *stats);
 ccmr_status ccmr__device_pool_trim(void *object, size_t keep,
                                    ccmr_trim_result *result);
 
-/** Ops->destroy: the pool too if it is owned. */
+/** Ops->destroy: the pool too if it is owned, as soon as it is empty. */
 void ccmr__device_pool_destroy(void *object);
+
+/** Destroy the device's retired pools that have become empty. */
+void ccmr__device_pool_look_at_retired(const ccmr__device *device);
 
 /** In a relaxed scope: an error if the driver cannot tell the figures. */
 ccmr_status ccmr__device_pool_probe(CUmemoryPool pool);

@@ -81,6 +81,7 @@ ccmr_status ccmr__device_pool_trim(void *object, size_t keep,
     ccmr_status status;
     CUresult res;
 
+    ccmr__device_pool_look_at_retired(self->device);
     status = ccmr__scope_enter(&scope, self->device, CCMR__SCOPE_RELAXED);
     if (status != CCMR_SUCCESS) {
         return status;

@@ -267,27 +267,6 @@ static ccmr_status read_options(const ccmr_device_pool_options *from,
     return status == CCMR_SUCCESS ? check_sizes(device, made) : status;
 }
 
-/* An own pool goes. A call that fails once is tried once more: afterwards
- * nobody could. */
-static void destroy_pool(const ccmr__device_pool *self)
-{
-    int left = self->owned ? 2 : 0;
-    ccmr__scope scope;
-    CUresult res;
-
-    for (; left > 0; left--) {
-        if (ccmr__scope_enter(&scope, self->device, CCMR__SCOPE_RELAXED) !=
-            CCMR_SUCCESS) {
-            continue;
-        }
-        res = CCMR__CU(cuMemPoolDestroy)(self->pool);
-        ccmr__scope_leave(&scope);
-        if (res == CUDA_SUCCESS) {
-            return;
-        }
-    }
-}
-
 /* The device, which must have pools. */
 static ccmr_status start(int device, ccmr_resource **resource,
                          ccmr__device_pool *self)
@@ -331,23 +310,28 @@ static ccmr_status get_pool(ccmr__device_pool *self, CUmemoryPool pool)
     return status;
 }
 
-/* Make the resource of what was put together. */
-static ccmr_status finish(const ccmr__device_pool *from,
-                          ccmr_resource **resource)
+static ccmr__device_pool *self_new(void)
 {
     ccmr__device_pool *self = malloc(sizeof(*self));
-    ccmr_status status;
 
     if (self == NULL) {
-        status = ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
-                            "no memory for a device_pool resource");
-    } else {
-        *self = *from;
-        status = ccmr_resource_create(&ccmr__device_pool_ops, self, resource);
+        (void)ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
+                         "no memory for a device_pool resource");
     }
+    return self;
+}
+
+/* Make the resource of what was put together. */
+static ccmr_status finish(ccmr__device_pool *self,
+                          const ccmr__device_pool *from,
+                          ccmr_resource **resource)
+{
+    ccmr_status status;
+
+    *self = *from;
+    status = ccmr_resource_create(&ccmr__device_pool_ops, self, resource);
     if (status != CCMR_SUCCESS) {
-        destroy_pool(from);
-        free(self);
+        ccmr__device_pool_destroy(self);
     }
     return status;
 }
@@ -356,6 +340,7 @@ ccmr_status ccmr_device_pool_create(int device,
                                     const ccmr_device_pool_options *options,
                                     ccmr_resource **resource)
 {
+    ccmr__device_pool *object;
     ccmr__device_pool self;
     ccmr_status status = start(device, resource, &self);
 
@@ -370,24 +355,43 @@ ccmr_status ccmr_device_pool_create(int device,
     if (self.made.maximum != 0 && self.made.maximum < self.most_bytes) {
         self.most_bytes = self.made.maximum;
     }
+    object = self_new();
+    if (object == NULL) {
+        return CCMR_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    ccmr__device_pool_look_at_retired(self.device);
     status = get_pool(&self, NULL);
-    return status == CCMR_SUCCESS ? finish(&self, resource) : status;
+    if (status != CCMR_SUCCESS) {
+        free(object);
+        return status;
+    }
+    return finish(object, &self, resource);
 }
 
 ccmr_status ccmr_device_pool_from_handle(int device,
                                          struct CUmemPoolHandle_st *pool,
                                          ccmr_resource **resource)
 {
+    ccmr__device_pool *object;
     ccmr__device_pool self;
     ccmr_status status = start(device, resource, &self);
 
     if (status == CCMR_SUCCESS && pool == NULL) {
         status = ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "pool is NULL");
     }
-    if (status == CCMR_SUCCESS) {
-        status = get_pool(&self, pool);
+    if (status != CCMR_SUCCESS) {
+        return status;
     }
-    return status == CCMR_SUCCESS ? finish(&self, resource) : status;
+    object = self_new();
+    if (object == NULL) {
+        return CCMR_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    status = get_pool(&self, pool);
+    if (status != CCMR_SUCCESS) {
+        free(object);
+        return status;
+    }
+    return finish(object, &self, resource);
 }
 
 ccmr_status ccmr_device_pool_handle(ccmr_resource *resource,
@@ -411,10 +415,4 @@ ccmr_status ccmr_device_pool_handle(ccmr_resource *resource,
     self = ccmr__resource_self(resource);
     *pool = self->pool;
     return CCMR_SUCCESS;
-}
-
-void ccmr__device_pool_destroy(void *object)
-{
-    destroy_pool(object);
-    free(object);
 }

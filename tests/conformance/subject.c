@@ -423,9 +423,31 @@ static ccmr_sim_census census(void)
     return c;
 }
 
+/* An own pool that was released with frees pending is destroyed when the
+ * library next deals with a pool of the device and finds it empty: the driver
+ * has to have seen the frees finish. */
+static void end_retired_pools(const subject *s)
+{
+    const ccmr_device_pool_options options = {.size = sizeof(options),
+                                              .own = 1};
+    ccmr_resource *pool;
+
+    (void)api.cuCtxPushCurrent(here.primary[s->device]);
+    (void)api.cuCtxSynchronize();
+    (void)api.cuCtxPopCurrent(&(CUcontext){NULL});
+    if (ccmr_device_pool_create(s->device, &options, &pool) == CCMR_SUCCESS) {
+        ccmr_resource_release(pool);
+    }
+}
+
 static void compare_census(subject *s, const ccmr_sim_census *before)
 {
     ccmr_sim_census now = census();
+
+    if (now.pools != before->pools) {
+        end_retired_pools(s);
+        now = census();
+    }
 
 #define SAME(what)                                                            \
     CHECK(s, now.what == before->what, "%llu " #what " alive, were %llu",     \

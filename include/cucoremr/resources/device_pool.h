@@ -16,8 +16,11 @@ struct CUmemPoolHandle_st;
 typedef struct ccmr_device_pool_options {
     size_t size; /**< sizeof(ccmr_device_pool_options) */
     /**
-     * 0: wrap the device's default pool. 1: an own pool, destroyed with the
-     * resource. `initial`, `maximum` and `handle_kinds` need an own pool.
+     * 0: wrap the device's default pool. 1: an own pool, which goes with the
+     * resource: at once if the driver has seen all its frees finish (their
+     * streams were synchronised or destroyed), else when a pool is next made,
+     * trimmed or ended on the device and they have; it keeps nothing until
+     * then. `initial`, `maximum` and `handle_kinds` need an own pool.
      */
     int own;
     size_t initial; /**< bytes reserved at creation, 0: none */
