@@ -23,8 +23,8 @@ ccmr_status ccmr__buffer_check(const ccmr_buffer *buffer, const char *call)
                             call);
     }
     if (status == CCMR_SUCCESS && buffer->closed) {
-        status = ccmr__fail(CCMR_ERROR_CLOSED, "%s: the buffer is closed",
-                            call);
+        status =
+            ccmr__fail(CCMR_ERROR_CLOSED, "%s: the buffer is closed", call);
     }
     return status;
 }
@@ -37,7 +37,7 @@ void ccmr__buffer_record(ccmr_buffer *buffer, ccmr_stream stream)
     buffer->stream_id = 0;
     buffer->thread = 0;
     if (stream == CCMR_STREAM_PER_THREAD) {
-        buffer->thread = ccmr__thread_self()->serial;
+        buffer->thread = ccmr__thread_serial();
     } else if (stream != CCMR_STREAM_UNSET) {
         record = ccmr__stream_find(stream);
     }
@@ -54,7 +54,7 @@ int ccmr__buffer_stream_known(const ccmr_buffer *buffer)
         return 1;
     }
     if (buffer->stream == CCMR_STREAM_PER_THREAD) {
-        return buffer->thread == ccmr__thread_self()->serial;
+        return buffer->thread == ccmr__thread_serial();
     }
     if (buffer->stream_id == 0) {
         return 0;
@@ -82,9 +82,9 @@ static ccmr_buffer *buffer_new(void *ptr, size_t bytes, size_t alignment)
     return buffer;
 }
 
-ccmr_status (ccmr_buffer_create)(ccmr_resource *resource, size_t bytes,
-                                 const ccmr_buffer_options *options,
-                                 ccmr_stream stream, ccmr_buffer **buffer)
+ccmr_status(ccmr_buffer_create)(ccmr_resource *resource, size_t bytes,
+                                const ccmr_buffer_options *options,
+                                ccmr_stream stream, ccmr_buffer **buffer)
 {
     ccmr_buffer_options own = {.size = sizeof(own)};
     ccmr_status status = ccmr__process_check();
@@ -168,8 +168,7 @@ static ccmr_status check_owned(const ccmr_buffer_source *source, void *ptr,
                           "any allocation can be",
                           bytes);
     }
-    if (source->alignment >
-        ccmr__resource_max_alignment(source->resource)) {
+    if (source->alignment > ccmr__resource_max_alignment(source->resource)) {
         return ccmr__fail(CCMR_ERROR_INVALID_ALIGNMENT,
                           "ccmr_buffer_source: alignment %zu is more than "
                           "%s honours",
@@ -195,8 +194,7 @@ static ccmr_status check_source(const ccmr_buffer_source *source, void *ptr,
                           "ccmr_buffer_source: resource and owner exclude "
                           "each other");
     }
-    if (source->alignment != 0 &&
-        !ccmr__is_power_of_two(source->alignment)) {
+    if (source->alignment != 0 && !ccmr__is_power_of_two(source->alignment)) {
         return ccmr__fail(CCMR_ERROR_INVALID_ALIGNMENT,
                           "ccmr_buffer_source: alignment %zu is not a power "
                           "of two",
@@ -293,8 +291,8 @@ static ccmr_status check_recorded(const ccmr_buffer *buffer,
 }
 
 /* Everything that the free has to come after. */
-static ccmr_status order_free(const ccmr_buffer *buffer,
-                              ccmr_stream requested, ccmr_stream chosen)
+static ccmr_status order_free(const ccmr_buffer *buffer, ccmr_stream requested,
+                              ccmr_stream chosen)
 {
     int edge = requested != CCMR_STREAM_UNSET && chosen != buffer->stream &&
                ccmr__buffer_stream_known(buffer);
@@ -340,7 +338,7 @@ static ccmr_status close_owning(ccmr_buffer *buffer, ccmr_stream requested)
                                     buffer->bytes, buffer->alignment, chosen);
 }
 
-ccmr_status (ccmr_buffer_close)(ccmr_buffer *buffer, ccmr_stream stream)
+ccmr_status(ccmr_buffer_close)(ccmr_buffer *buffer, ccmr_stream stream)
 {
     ccmr_status status = ccmr__process_check();
     void (*release)(void *);
@@ -384,7 +382,7 @@ ccmr_status ccmr_buffer_destroy(ccmr_buffer *buffer)
     return status;
 }
 
-ccmr_status (ccmr_buffer_set_stream)(ccmr_buffer *buffer, ccmr_stream stream)
+ccmr_status(ccmr_buffer_set_stream)(ccmr_buffer *buffer, ccmr_stream stream)
 {
     ccmr_status status = ccmr__buffer_check(buffer, "ccmr_buffer_set_stream");
 

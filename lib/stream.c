@@ -16,10 +16,10 @@ static ccmr_status refuse_capturing(void)
 
 static ccmr_status refuse_device(int stream_device, int device)
 {
-    ccmr_status status = ccmr__fail(
-        CCMR_ERROR_WRONG_DEVICE,
-        "the stream belongs to device %d, the memory to device %d",
-        stream_device, device);
+    ccmr_status status =
+        ccmr__fail(CCMR_ERROR_WRONG_DEVICE,
+                   "the stream belongs to device %d, the memory to device %d",
+                   stream_device, device);
 
     ccmr__error()->device = device;
     return status;
@@ -100,7 +100,8 @@ ccmr_status ccmr__stream_device(ccmr_stream stream, int *ordinal)
         return CCMR_SUCCESS;
     }
     status = ccmr__stream_check_capture(stream);
-    return status == CCMR_SUCCESS ? ccmr__stream_ask_device(stream, ordinal) : status;
+    return status == CCMR_SUCCESS ? ccmr__stream_ask_device(stream, ordinal)
+                                  : status;
 }
 
 static ccmr_status check_record(const ccmr__stream_record *record,
@@ -152,8 +153,7 @@ static uint64_t token_id(ccmr_stream stream, const ccmr__device *device)
     if (stream == CCMR_STREAM_LEGACY) {
         return CCMR__ID_LEGACY | (uint64_t)device->ordinal;
     }
-    return CCMR__ID_PER_THREAD +
-           ccmr__thread_self()->serial * CCMR__MAX_DEVICES +
+    return CCMR__ID_PER_THREAD + ccmr__thread_serial() * CCMR__MAX_DEVICES +
            (uint64_t)device->ordinal;
 }
 

@@ -15,9 +15,16 @@ _Thread_local ccmr__thread *ccmr__thread_pointer CCMR__TLS_MODEL;
 static atomic_uint_fast64_t slots_taken;
 static atomic_uint_fast64_t next_serial = 1;
 
-/* For threads whose record malloc could not give. */
+/* For threads whose record malloc could not give. The last one is shared by
+ * all that find no other: its detail may be another thread's, its slot is the
+ * shared one, and it stands for no thread (serial 0). */
 #define RESERVE 8
-static ccmr__thread reserve[RESERVE];
+static ccmr__thread reserve[RESERVE] = {
+    [RESERVE -
+     1] = {.slot = CCMR__SLOT_SHARED,
+           .from_reserve = 1,
+           .detail = {.size = sizeof(ccmr_error_detail), .device = -1}},
+};
 static atomic_int reserve_taken[RESERVE];
 
 static pthread_key_t key;
@@ -93,6 +100,17 @@ static void thread_end(void *argument)
     }
 }
 
+static void set_up(ccmr__thread *self, int from_reserve)
+{
+    memset(self, 0, sizeof(*self));
+    self->from_reserve = from_reserve;
+    self->slot = slot_take();
+    self->serial =
+        atomic_fetch_add_explicit(&next_serial, 1, memory_order_relaxed);
+    self->detail.size = sizeof(self->detail);
+    self->detail.device = -1;
+}
+
 ccmr__thread *ccmr__thread_make(void)
 {
     ccmr__thread *self = malloc(sizeof(*self));
@@ -101,19 +119,26 @@ ccmr__thread *ccmr__thread_make(void)
     if (from_reserve) {
         self = reserve_take();
     }
-    memset(self, 0, sizeof(*self));
-    self->from_reserve = from_reserve;
-    self->slot = slot_take();
-    self->serial =
-        atomic_fetch_add_explicit(&next_serial, 1, memory_order_relaxed);
-    self->detail.size = sizeof(self->detail);
-    self->detail.device = -1;
+    if (self != &reserve[RESERVE - 1]) {
+        set_up(self, from_reserve);
+    }
     ccmr__thread_pointer = self;
     if (have_key) {
         /* Without memory for it the record and its slot stay taken. */
         (void)pthread_setspecific(key, self);
     }
     return self;
+}
+
+uint64_t ccmr__thread_serial(void)
+{
+    uint64_t serial = ccmr__thread_self()->serial;
+
+    if (serial == 0) {
+        serial =
+            atomic_fetch_add_explicit(&next_serial, 1, memory_order_relaxed);
+    }
+    return serial;
 }
 
 void ccmr__thread_start(void)

@@ -20,7 +20,7 @@
  */
 typedef struct ccmr__thread {
     unsigned slot;            /* this thread's own shard, or the shared one */
-    uint64_t serial;          /* never reused: identifies the thread */
+    uint64_t serial;          /* never reused; see ccmr__thread_serial() */
     int from_reserve;         /* not from malloc */
     unsigned failures;        /* how often `detail` was written anew */
     ccmr_error_detail detail; /* the last failure */
@@ -44,7 +44,14 @@ static inline ccmr__thread *ccmr__thread_self(void)
     return __builtin_expect(self != NULL, 1) ? self : ccmr__thread_make();
 }
 
-/** After a fork: the child's records are not used. Called once at start. */
+/**
+ * A number that tells the calling thread from every other one. It is another
+ * one each time where the thread has only the shared record: such a thread is
+ * never taken for itself, which is safe where it stands for an order.
+ */
+uint64_t ccmr__thread_serial(void);
+
+/** Called once at first use of the library. */
 void ccmr__thread_start(void);
 
 #endif /* CCMR_LIB_THREAD_H */
