@@ -23,6 +23,8 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/logging/logging.c \
 	resources/logging/row.c \
 	resources/logging/row.h \
+	resources/logging/tick.c \
+	resources/logging/tick.h \
 	resources/registry.c \
 	resources/registry.h \
 	resources/stream_ordered/classes.h \

@@ -171,8 +171,9 @@ static uint64_t appended(ccmr__log *log)
 /* ---- appending --------------------------------------------------------- */
 
 /* While busy: put the time into the row. */
-static void put_time(ccmr__log *log, char *to, uint64_t now)
+static void put_time(ccmr__log *log, char *to, uint64_t reading)
 {
+    uint64_t now = ccmr__tick_time(&log->tick, reading) + log->local;
     uint64_t second;
 
     /* Another thread may have read its clock later and come first. */
@@ -200,7 +201,7 @@ static size_t stretch(const ccmr__log *log, size_t length)
 }
 
 /* While busy, and there is room. */
-static void put_row(ccmr__log *log, ccmr__row_text *row, uint64_t now)
+static void put_row(ccmr__log *log, ccmr__row_text *row, uint64_t reading)
 {
     size_t zeros = stretch(log, row->length);
     char *to = log->fill + log->used;
@@ -209,7 +210,7 @@ static void put_row(ccmr__log *log, ccmr__row_text *row, uint64_t now)
         memset(to, '0', zeros);
     }
     memcpy(to + zeros, row->text, sizeof(row->text));
-    put_time(log, to + zeros + row->time, now);
+    put_time(log, to + zeros + row->time, reading);
     log->used += zeros + row->length;
     log->appended += zeros + row->length;
     log->file_end += zeros + row->length;
@@ -259,7 +260,7 @@ static void __attribute__((noinline)) write_now(ccmr__log *log, uint64_t end)
 
 void ccmr__log_append(ccmr__log *log, ccmr__row_text *row)
 {
-    uint64_t now = ccmr__log_now() + log->local;
+    uint64_t reading = ccmr__tick_read(&log->tick);
     size_t most = USED_BY_OTHERS;
     uint64_t end;
 
@@ -272,7 +273,7 @@ void ccmr__log_append(ccmr__log *log, ccmr__row_text *row)
         }
         take_busy(log);
     }
-    put_row(log, row, now);
+    put_row(log, row, reading);
     end = log->appended;
     leave_busy(log);
     if (log->flush) {
@@ -375,7 +376,7 @@ static uint64_t local_offset(void)
         zone = parts.tm_gmtoff;
     }
     return (uint64_t)(real.tv_sec + zone) * 1000000000u +
-           (uint64_t)real.tv_nsec - ccmr__log_now();
+           (uint64_t)real.tv_nsec - ccmr__clock_now();
 }
 
 static void log_free(ccmr__log *log)
@@ -395,6 +396,7 @@ static ccmr__log *log_make(const ccmr_logging_options *options)
     }
     memset(log, 0, sizeof(*log));
     atomic_init(&log->busy, 0);
+    ccmr__tick_init(&log->tick);
     log->fd = -1;
     log->sink = options->sink;
     log->context = options->context;

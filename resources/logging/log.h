@@ -37,10 +37,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "lib/process.h"
 #include "resources/logging/row.h"
+#include "resources/logging/tick.h"
 
 typedef struct ccmr__log {
     /* Fixed at the opening. */
@@ -72,6 +72,7 @@ typedef struct ccmr__log {
     uint64_t appended; /* bytes, since the opening */
     uint64_t file_end; /* where the next row will be in the file */
     uint64_t last;     /* local time of the last row */
+    ccmr__tick tick;   /* `even` is fixed at the opening */
     uint64_t second;   /* what `clock` says */
     char clock[9];
 
@@ -92,14 +93,5 @@ void ccmr__log_append(ccmr__log *log, ccmr__row_text *row);
 
 /** Write what has been appended before; tells, once, what was lost. */
 ccmr_status ccmr__log_flush(ccmr__log *log);
-
-/** Nanoseconds of CLOCK_MONOTONIC. */
-static inline uint64_t ccmr__log_now(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 #endif /* CCMR_RESOURCES_LOGGING_LOG_H */

@@ -70,7 +70,7 @@ static void write_row(logging *self, ccmr__row *row)
 
 static uint64_t clock_start(const logging *self)
 {
-    return (self->columns & CCMR_LOG_LATENCY) != 0 ? ccmr__log_now() : 0;
+    return (self->columns & CCMR_LOG_LATENCY) != 0 ? ccmr__clock_now() : 0;
 }
 
 static void log_allocation(logging *self, ccmr_status status, void *ptr,
@@ -87,7 +87,7 @@ static void log_allocation(logging *self, ccmr_status status, void *ptr,
     };
 
     if ((self->columns & CCMR_LOG_LATENCY) != 0) {
-        row.latency = ccmr__log_now() - start;
+        row.latency = ccmr__clock_now() - start;
     }
     if (status != CCMR_SUCCESS) {
         row.action = CCMR__ROW_FAILURE;
