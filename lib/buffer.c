@@ -290,6 +290,28 @@ static ccmr_status check_recorded(const ccmr_buffer *buffer,
     return CCMR_SUCCESS; /* unregistered: alive, as the caller promises */
 }
 
+/* The device in whose context the free is ordered. Of memory that is bound to
+ * none, the stream's; -1, the current one, if that is a token. */
+static ccmr_status order_device(const ccmr_buffer *buffer, ccmr_stream chosen,
+                                ccmr__device **device)
+{
+    ccmr_status status = CCMR_SUCCESS;
+    int ordinal = buffer->device;
+
+    if (ordinal < 0) {
+        status = ccmr__driver_need();
+        if (status == CCMR_SUCCESS) {
+            status = ccmr__stream_device(chosen, &ordinal);
+        }
+        if (status == CCMR_SUCCESS && ordinal < 0 &&
+            buffer->stream_id != 0) {
+            status = ccmr__stream_device(buffer->stream, &ordinal);
+        }
+    }
+    return status == CCMR_SUCCESS ? ccmr__device_use(ordinal, device)
+                                  : status;
+}
+
 /* Everything that the free has to come after. */
 static ccmr_status order_free(const ccmr_buffer *buffer, ccmr_stream requested,
                               ccmr_stream chosen)
@@ -299,11 +321,11 @@ static ccmr_status order_free(const ccmr_buffer *buffer, ccmr_stream requested,
     ccmr_status status = CCMR_SUCCESS;
     ccmr__device *device;
 
-    if (chosen == CCMR_STREAM_READY || buffer->device < 0 ||
-        (!edge && buffer->notes == NULL)) {
+    if (chosen == CCMR_STREAM_READY || (!edge && buffer->notes == NULL) ||
+        ccmr__buffer_frees_at_once(buffer)) {
         return CCMR_SUCCESS;
     }
-    status = ccmr__device_use(buffer->device, &device);
+    status = order_device(buffer, chosen, &device);
     if (status == CCMR_SUCCESS && edge) {
         status = ccmr__buffer_add_edge(buffer, chosen, device);
     }

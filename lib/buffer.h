@@ -54,6 +54,10 @@ void ccmr__buffer_record(ccmr_buffer *buffer, ccmr_stream stream);
  * the same on this thread, or a stream that is registered still. */
 int ccmr__buffer_stream_known(const ccmr_buffer *buffer);
 
+/** 1 if streams do not matter to the resource of an owning buffer, so that no
+ * free of it can wait for anything. */
+int ccmr__buffer_frees_at_once(const ccmr_buffer *buffer);
+
 /** Make `stream` wait for every noted use. */
 ccmr_status ccmr__buffer_wait_notes(const ccmr_buffer *buffer,
                                     ccmr_stream stream,

@@ -8,6 +8,15 @@
 #include "lib/context.h"
 #include "lib/error.h"
 
+int ccmr__buffer_frees_at_once(const ccmr_buffer *buffer)
+{
+    ccmr_properties properties = {.size = sizeof(properties)};
+
+    return ccmr_resource_describe(buffer->resource, &properties) ==
+               CCMR_SUCCESS &&
+           properties.free_stream == CCMR_FREE_AT_ONCE;
+}
+
 ccmr_status ccmr__buffer_add_edge(const ccmr_buffer *buffer,
                                   ccmr_stream stream, ccmr__device *device)
 {
@@ -137,10 +146,11 @@ ccmr_status (ccmr_buffer_note_use)(ccmr_buffer *buffer, ccmr_stream stream)
     if (status != CCMR_SUCCESS || buffer->ptr == NULL) {
         return status;
     }
-    if (buffer->device < 0) {
+    if (ccmr__buffer_frees_at_once(buffer)) {
         return ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
-                          "ccmr_buffer_note_use: the memory is bound to no "
-                          "device and is freed at once");
+                          "ccmr_buffer_note_use: %s frees at once, whatever "
+                          "the stream",
+                          ccmr_resource_name(buffer->resource));
     }
     status = ccmr__driver_need();
     if (status == CCMR_SUCCESS) {

@@ -39,4 +39,5 @@ tests_unit_text_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 endif
 
 include tests/unit/adaptor.mk
+include tests/unit/core.mk
 include tests/unit/leaf.mk
