@@ -113,6 +113,61 @@
     X(cuMemsetD8Async)                                                         \
     X(cuMemsetD16Async)                                                        \
     X(cuMemsetD32Async)                                                        \
+    X(cuMemAddressReserve)                                                     \
+    X(cuMemAddressFree)                                                        \
+    X(cuMemCreate)                                                             \
+    X(cuMemRelease)                                                            \
+    X(cuMemMap)                                                                \
+    X(cuMemUnmap)                                                              \
+    X(cuMemSetAccess)                                                          \
+    X(cuMemGetAccess)                                                          \
+    X(cuMemRetainAllocationHandle)                                             \
+    X(cuMemGetAllocationPropertiesFromHandle)                                  \
+    X(cuMemExportToShareableHandle)                                            \
+    X(cuMemImportFromShareableHandle)                                          \
+    X(cuMemPoolExportToShareableHandle)                                        \
+    X(cuMemPoolImportFromShareableHandle)                                      \
+    X(cuMemPoolExportPointer)                                                  \
+    X(cuMemPoolImportPointer)                                                  \
+    X(cuIpcGetMemHandle)                                                       \
+    X(cuIpcOpenMemHandle)                                                      \
+    X(cuIpcCloseMemHandle)                                                     \
+    X(cuMemPrefetchAsync)                                                      \
+    X(cuMemAdvise)                                                             \
+    X(cuMemRangeGetAttribute)                                                  \
+    X(cuMemRangeGetAttributes)                                                 \
+    X(cuStreamAttachMemAsync)                                                  \
+    X(cuDeviceGetP2PAttribute)                                                 \
+    X(cuCtxEnablePeerAccess)                                                   \
+    X(cuCtxDisablePeerAccess)                                                  \
+    X(cuMemcpyPeer)                                                            \
+    X(cuMemcpyPeerAsync)                                                       \
+    X(cuGraphCreate)                                                           \
+    X(cuGraphInstantiateWithFlags)                                             \
+    X(cuGraphInstantiateWithParams)                                            \
+    X(cuGraphLaunch)                                                           \
+    X(cuGraphUpload)                                                           \
+    X(cuGraphExecDestroy)                                                      \
+    X(cuGraphClone)                                                            \
+    X(cuGraphAddMemAllocNode)                                                  \
+    X(cuGraphAddMemFreeNode)                                                   \
+    X(cuGraphAddEmptyNode)                                                     \
+    X(cuGraphAddHostNode)                                                      \
+    X(cuGraphAddMemsetNode)                                                    \
+    X(cuGraphMemAllocNodeGetParams)                                            \
+    X(cuGraphMemFreeNodeGetParams)                                             \
+    X(cuGraphNodeGetType)                                                      \
+    X(cuGraphGetNodes)                                                         \
+    X(cuGraphDestroyNode)                                                      \
+    X(cuDeviceGetGraphMemAttribute)                                            \
+    X(cuDeviceSetGraphMemAttribute)                                            \
+    X(cuDeviceGraphMemTrim)                                                    \
+    X(cuUserObjectCreate)                                                      \
+    X(cuUserObjectRetain)                                                      \
+    X(cuUserObjectRelease)                                                     \
+    X(cuGraphRetainUserObject)                                                 \
+    X(cuGraphReleaseUserObject)                                                \
+    X(cuGraphExecUpdate)                                                       \
     X(cuModuleLoadData)                                                        \
     X(cuModuleUnload)                                                          \
     X(cuModuleGetFunction)                                                     \

@@ -14,7 +14,16 @@ enum { CASE_LIMIT_MS = 5000 };
 
 /* ---- one call on a fresh thread ---- */
 
+/*
+ * The thread stays until the observation is over, and then waits for its own
+ * default stream: what a driver does with the work of a thread that is gone is
+ * another matter.
+ */
 struct visit {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool called, over; /* under lock */
     CUresult (*call)(void);
     CUcontext context; /* current there; NULL: the thread has none */
     bool relaxed;      /* with the thread's capture mode relaxed */
@@ -40,19 +49,57 @@ static void *visit_main(void *argument)
         drv.cuCtxSetCurrent(visit->context);
     }
     visit->res = visit->relaxed ? call_relaxed(visit->call) : visit->call();
+    pthread_mutex_lock(&visit->lock);
+    visit->called = true;
+    pthread_cond_broadcast(&visit->changed);
+    while (!visit->over) {
+        pthread_cond_wait(&visit->changed, &visit->lock);
+    }
+    pthread_mutex_unlock(&visit->lock);
+    if (visit->context != NULL) {
+        drv.cuStreamSynchronize(CU_STREAM_PER_THREAD);
+    }
     return NULL;
 }
 
-static CUresult call_elsewhere(CUresult (*call)(void), CUcontext context,
-                               bool relaxed)
+/* Returns false, with a status, where there is no such thread. */
+static bool visit_begin(struct visit *visit, CUresult (*call)(void),
+                        CUcontext context, bool relaxed)
 {
-    struct visit visit = {call, context, relaxed, CUDA_ERROR_UNKNOWN};
-    pthread_t thread;
-
-    if (pthread_create(&thread, NULL, visit_main, &visit) != 0) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    memset(visit, 0, sizeof *visit);
+    visit->call = call;
+    visit->context = context;
+    visit->relaxed = relaxed;
+    pthread_mutex_init(&visit->lock, NULL);
+    pthread_cond_init(&visit->changed, NULL);
+    if (pthread_create(&visit->thread, NULL, visit_main, visit) != 0) {
+        visit->res = CUDA_ERROR_OUT_OF_MEMORY;
+        return false;
     }
-    pthread_join(thread, NULL);
+    pthread_mutex_lock(&visit->lock);
+    while (!visit->called) {
+        pthread_cond_wait(&visit->changed, &visit->lock);
+    }
+    pthread_mutex_unlock(&visit->lock);
+    return true;
+}
+
+static void visit_end(struct visit *visit)
+{
+    pthread_mutex_lock(&visit->lock);
+    visit->over = true;
+    pthread_cond_broadcast(&visit->changed);
+    pthread_mutex_unlock(&visit->lock);
+    pthread_join(visit->thread, NULL);
+}
+
+static CUresult call_elsewhere(CUresult (*call)(void), CUcontext context)
+{
+    struct visit visit;
+
+    if (visit_begin(&visit, call, context, false)) {
+        visit_end(&visit);
+    }
     return visit.res;
 }
 
@@ -78,7 +125,7 @@ const struct fidelity_topic plainly_topic = {
 static void see_without_context(const struct fidelity_case *each)
 {
     if (fixture_make(CU_STREAM_DEFAULT)) {
-        fact_result("result", call_elsewhere(each->call, NULL, false));
+        fact_result("result", call_elsewhere(each->call, NULL));
         fixture_drop();
     }
 }
@@ -104,7 +151,7 @@ static void see_with_other_context(const struct fidelity_case *each)
         }
     }
     if (fixture_make(CU_STREAM_DEFAULT)) {
-        fact_result("result", call_elsewhere(each->call, other, false));
+        fact_result("result", call_elsewhere(each->call, other));
         fixture_drop();
     }
 }
@@ -179,6 +226,30 @@ static const char *end_capture(CUstream stream)
     return res == CUDA_SUCCESS ? "valid" : result_name(res);
 }
 
+/* Make the call, end the capture, report both. */
+static void see_call(const struct fidelity_case *each,
+                     const struct capture *capture)
+{
+    CUresult res = capture->relaxed ? call_relaxed(each->call) : each->call();
+
+    fact("same_thread", "%s, capture %s", result_name(res),
+         end_capture(fixture.main));
+}
+
+static void see_call_elsewhere(const struct fidelity_case *each,
+                               const struct capture *capture)
+{
+    struct visit visit;
+    bool begun = visit_begin(&visit, each->call, fixture.primary,
+                             capture->relaxed);
+
+    fact("other_thread", "%s, capture %s", result_name(visit.res),
+         end_capture(fixture.main));
+    if (begun) {
+        visit_end(&visit);
+    }
+}
+
 /* What the call answers, and what becomes of the capture. */
 static void see_capture_once(const struct fidelity_case *each,
                              const struct capture *capture, bool elsewhere)
@@ -195,12 +266,10 @@ static void see_capture_once(const struct fidelity_case *each,
         return;
     }
     if (elsewhere) {
-        res = call_elsewhere(each->call, fixture.primary, capture->relaxed);
+        see_call_elsewhere(each, capture);
     } else {
-        res = capture->relaxed ? call_relaxed(each->call) : each->call();
+        see_call(each, capture);
     }
-    fact(elsewhere ? "other_thread" : "same_thread", "%s, capture %s",
-         result_name(res), end_capture(fixture.main));
     fixture_drop();
 }
 
