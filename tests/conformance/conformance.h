@@ -117,6 +117,8 @@ static inline uint32_t fill_word(uint32_t seed)
 }
 void fill(subject *s, void *ptr, size_t bytes, uint32_t seed,
           ccmr_stream stream);
+/* A plain reference to a block; NULL on failure. */
+ccmr_buffer *view_of(subject *s, void *ptr, size_t bytes);
 /* The case needs work on streams that uses the memory: 0, and skips, where
    that is not to be had. */
 int orders(subject *s);

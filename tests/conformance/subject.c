@@ -174,10 +174,22 @@ static void fill_on_host(void *ptr, size_t bytes, uint32_t seed)
     }
 }
 
+ccmr_buffer *view_of(subject *s, void *ptr, size_t bytes)
+{
+    ccmr_buffer_source source = CCMR_BUFFER_SOURCE_INIT;
+    ccmr_buffer *view = NULL;
+
+    /* Tokens are streams of this device. */
+    source.device = s->device;
+    CHECK_OK(s, ccmr_buffer_from_handle(ptr, bytes, &source, &view),
+             "a view of %p", ptr);
+    return view;
+}
+
 void fill(subject *s, void *ptr, size_t bytes, uint32_t seed,
           ccmr_stream stream)
 {
-    ccmr_buffer *view = NULL;
+    ccmr_buffer *view;
 
     if (ptr == NULL) {
         return;
@@ -187,8 +199,8 @@ void fill(subject *s, void *ptr, size_t bytes, uint32_t seed,
         fill_on_host(ptr, bytes, seed);
         return;
     }
-    if (CHECK_OK(s, ccmr_buffer_from_handle(ptr, bytes, NULL, &view),
-                 "a view of %p", ptr)) {
+    view = view_of(s, ptr, bytes);
+    if (view != NULL) {
         CHECK_OK(s,
                  ccmr_buffer_fill(view, 0, bytes, fill_word(seed), 4, stream),
                  "fill %zu bytes", bytes);
