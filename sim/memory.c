@@ -171,6 +171,15 @@ static size_t mapped_size(const struct sim_region *region)
     return (region->lead + region->size + 4095) / 4096 * 4096;
 }
 
+/* Pinned memory below 2 MiB is packed by a real driver: aligned to units and
+ * to no more than that. */
+static size_t lead_of(size_t size, enum sim_region_kind kind)
+{
+    size_t packed = kind == SIM_REGION_PINNED ? SIM_PAGE : 4096;
+
+    return size < packed ? SIM_UNIT : 0;
+}
+
 struct sim_region *sim_region_host(size_t size, enum sim_region_kind kind,
                                    bool reserve)
 {
@@ -181,7 +190,7 @@ struct sim_region *sim_region_host(size_t size, enum sim_region_kind kind,
     if (region == NULL) {
         return NULL;
     }
-    region->lead = size + SIM_UNIT <= 4096 ? SIM_UNIT : 0;
+    region->lead = lead_of(size, kind);
     size = mapped_size(region);
     base = mmap(NULL, size, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | (reserve ? MAP_NORESERVE : 0),

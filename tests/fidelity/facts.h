@@ -68,6 +68,7 @@ extern const struct fidelity_topic plain_topic;
 extern const struct fidelity_topic pinned_topic;
 extern const struct fidelity_topic pool_topic;
 extern const struct fidelity_topic reuse_topic;
+extern const struct fidelity_topic drain_topic;
 extern const struct fidelity_topic stream_topic;
 extern const struct fidelity_topic event_topic;
 extern const struct fidelity_topic capture_topic;

@@ -12,6 +12,7 @@ tests_fidelity_fidelity_SOURCES = \
 	tests/fidelity/captures.c \
 	tests/fidelity/contexts.c \
 	tests/fidelity/devices.c \
+	tests/fidelity/drain.c \
 	tests/fidelity/driver.c \
 	tests/fidelity/driver.h \
 	tests/fidelity/facts.c \

@@ -46,7 +46,7 @@ enum {
 static const struct fidelity_topic *const topics[] = {
     &init_topic,           &device_topic,         &context_topic,
     &plain_topic,          &pinned_topic,         &pool_topic,
-    &reuse_topic,
+    &reuse_topic,          &drain_topic,
     &stream_topic,         &event_topic,          &capture_topic,
     &pointer_topic,        &copy_topic,           &plainly_topic,
     &no_context_topic,     &other_context_topic,  &held_topic,

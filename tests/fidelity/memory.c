@@ -286,8 +286,6 @@ static void see_pinned(const char *what, unsigned int flags)
     res = drv.cuMemHostGetDevicePointer(&device, pinned, 0);
     fact(key, "%s, %s", result_name(res),
          device == (CUdeviceptr)(uintptr_t)pinned ? "same" : "differs");
-    snprintf(key, sizeof key, "%s_page_aligned", what);
-    fact_yes(key, (uintptr_t)pinned % 4096 == 0);
     snprintf(key, sizeof key, "%s_free", what);
     SEE(key, cuMemFreeHost(pinned));
 }
@@ -356,6 +354,39 @@ static void pinned_alignment(void)
     for (size_t i = 0; i < SAMPLES; i++) {
         drv.cuMemFreeHost(pinned[i]);
     }
+}
+
+/* Blocks of one size, each behind a small one. */
+static void see_packing(const char *name, size_t bytes)
+{
+    void *pinned[SAMPLES] = {NULL};
+    void *small[SAMPLES] = {NULL};
+    uintptr_t bits = 0;
+    char key[64];
+
+    for (size_t i = 0; i < SAMPLES; i++) {
+        drv.cuMemHostAlloc(&small[i], 100, 0);
+        drv.cuMemHostAlloc(&pinned[i], bytes, 0);
+        bits |= (uintptr_t)pinned[i];
+    }
+    snprintf(key, sizeof key, "%s_multiples_of_512", name);
+    fact_yes(key, bits % 512 == 0);
+    snprintf(key, sizeof key, "%s_multiples_of_4096", name);
+    fact_yes(key, bits % 4096 == 0);
+    for (size_t i = 0; i < SAMPLES; i++) {
+        drv.cuMemFreeHost(small[i]);
+        drv.cuMemFreeHost(pinned[i]);
+    }
+}
+
+/* Not documented: whole pages lie on page boundaries only from 2 MiB on. */
+static void pinned_packing(void)
+{
+    see_packing("4_kib", 4096);
+    see_packing("128_kib", (size_t)128 * 1024);
+    see_packing("1_mib", MIB);
+    see_packing("2_mib", (size_t)2 * MIB);
+    see_packing("8_mib", (size_t)8 * MIB);
 }
 
 static void pinned_wrong(void)
@@ -427,8 +458,9 @@ static void registered(void)
 
 static const struct fidelity_case pinned_cases[] = {
     FIDELITY_CASE(flag_combinations), FIDELITY_CASE(pinned_sizes),
-    FIDELITY_CASE(pinned_alignment),  FIDELITY_CASE(pinned_wrong),
-    FIDELITY_CASE(pinned_queries),    FIDELITY_CASE(registered),
+    FIDELITY_CASE(pinned_alignment),  FIDELITY_CASE(pinned_packing),
+    FIDELITY_CASE(pinned_wrong),      FIDELITY_CASE(pinned_queries),
+    FIDELITY_CASE(registered),
     FIDELITY_END,
 };
 
