@@ -339,6 +339,8 @@ static void case_note_use(subject *s)
         CHECK_OK(s,
                  ccmr_buffer_fill(next, 0, sizeof(out), 2, 1, s->streams[0]),
                  "fill");
+        /* Runs now, or, if the use is waited for, when the hold has ended. */
+        settle(s, s->streams[0]);
         hold_end(&held);
         settle(s, s->streams[1]);
         CHECK_OK(s,
@@ -386,6 +388,7 @@ static void case_close_adds_edge(subject *s)
         next = take_buffer(s, sizeof(out), other);
         CHECK_OK(s, ccmr_buffer_fill(next, 0, sizeof(out), 2, 1, other),
                  "fill");
+        settle(s, other);
         hold_end(&held);
         settle(s, recorded);
         CHECK_OK(s,

@@ -97,7 +97,7 @@ static void case_reuse_same_stream(subject *s)
  * given, the fill of stream 0 must not be seen in it.
  */
 static void reuse_across(subject *s, ccmr_stream first, ccmr_stream second,
-                         ccmr_stream third)
+                         ccmr_stream third, int trim)
 {
     hold held;
     void *ptr;
@@ -112,6 +112,9 @@ static void reuse_across(subject *s, ccmr_stream first, ccmr_stream second,
     fill(s, ptr, BLOCK, 100, first);
     hold_end_after(&held, HOLD_MS);
     give(s, ptr, BLOCK, 0, first);
+    if (trim) {
+        CHECK_OK(s, ccmr_resource_trim(s->resource, 0, NULL), "trim");
+    }
     for (i = 0; i < 6; i++) {
         ccmr_stream stream = i % 2 == 0 ? second : third;
 
@@ -121,6 +124,9 @@ static void reuse_across(subject *s, ccmr_stream first, ccmr_stream second,
             give(s, next[i], BLOCK, 0, stream);
         }
     }
+    /* They run now, or, if they are ordered, when the hold has ended. */
+    settle(s, second);
+    settle(s, third);
     hold_end(&held);
     settle(s, first);
     for (i = 2; i < 6; i++) {
@@ -135,7 +141,7 @@ static void reuse_across(subject *s, ccmr_stream first, ccmr_stream second,
 static void case_reuse_across_streams(subject *s)
 {
     if (orders(s)) {
-        reuse_across(s, s->streams[0], s->streams[1], s->streams[2]);
+        reuse_across(s, s->streams[0], s->streams[1], s->streams[2], 0);
     }
 }
 
@@ -143,9 +149,17 @@ static void case_reuse_registered(subject *s)
 {
     if (orders(s)) {
         reuse_across(s, here.registered[s->device], s->streams[1],
-                     CCMR_STREAM_PER_THREAD);
+                     CCMR_STREAM_PER_THREAD, 0);
         reuse_across(s, s->streams[1], here.registered[s->device],
-                     CCMR_STREAM_LEGACY);
+                     CCMR_STREAM_LEGACY, 0);
+    }
+}
+
+/* A5, I14: free is not finished: a trim may not give it away before. */
+static void case_reuse_after_trim(subject *s)
+{
+    if (orders(s)) {
+        reuse_across(s, s->streams[0], s->streams[1], s->streams[2], 1);
     }
 }
 
@@ -181,6 +195,7 @@ static void case_reuse_other_sizes(subject *s)
         blocks[i] = take(s, BLOCK / 2, 0, second);
         fill(s, blocks[i], BLOCK / 2, 202 + (uint32_t)i, second);
     }
+    settle(s, second);
     hold_end(&held);
     settle(s, first);
     expect(s, large, 4 * BLOCK, 201, second, "larger block");
@@ -189,6 +204,46 @@ static void case_reuse_other_sizes(subject *s)
         expect(s, blocks[i], BLOCK / 2, 202 + (uint32_t)i, second,
                "smaller block");
         give(s, blocks[i], BLOCK / 2, 0, second);
+    }
+}
+
+/* The same when there is no other memory: what is free is unfinished, and
+   must be waited for. Stacks without a limit have more, and do as before. */
+static void case_reuse_when_full(subject *s)
+{
+    enum { MOST = 70 };
+    ccmr_stream first = s->streams[0];
+    ccmr_stream second = s->streams[1];
+    void *blocks[MOST];
+    void *next = NULL;
+    hold held;
+    size_t count = 0;
+
+    if (!orders(s)) {
+        return;
+    }
+    while (count < MOST &&
+           ccmr_resource_allocate(s->resource, MIB, 0, first,
+                                  &blocks[count]) == CCMR_SUCCESS) {
+        count++;
+    }
+    if (!CHECK(s, count > 1, "less than 2 MiB to be had") ||
+        !can_hold(s, &held, first)) {
+        return;
+    }
+    count--;
+    fill(s, blocks[count], MIB, 800, first);
+    hold_end_after(&held, HOLD_MS);
+    give(s, blocks[count], MIB, 0, first);
+    next = take(s, MIB, 0, second);
+    fill(s, next, MIB, 801, second);
+    settle(s, second);
+    hold_end(&held);
+    settle(s, first);
+    expect(s, next, MIB, 801, second, "the last block");
+    give(s, next, MIB, 0, second);
+    while (count > 0) {
+        give(s, blocks[--count], MIB, 0, first);
     }
 }
 
@@ -227,6 +282,7 @@ static void case_recycled_stream(subject *s)
                      CUDA_SUCCESS, "no second stream");
         next = take(s, BLOCK, 0, again);
         fill(s, next, BLOCK, 301, again);
+        settle(s, again);
         hold_end(&held);
         settle(s, s->streams[0]);
         expect(s, next, BLOCK, 301, again, "block on a recycled stream");
@@ -341,11 +397,13 @@ static void case_free_elsewhere(subject *s)
     give(s, next, BLOCK, 0, s->streams[1]);
 }
 
-/* Destroying waits for what is pending: A1's and A7's last step. */
+/* Destroying waits for what is pending, or hands it on in order, to those
+   who share the memory below. A1's and A7's last step. */
 static void case_release_while_held(subject *s)
 {
     hold held;
     void *ptr;
+    void *next;
 
     if (!orders(s)) {
         return;
@@ -357,7 +415,18 @@ static void case_release_while_held(subject *s)
         give(s, ptr, BLOCK, 0, s->streams[0]);
         ccmr_resource_release(s->resource);
         s->resource = NULL;
+        if (!CHECK_OK(s, ccmr_stack_create(s->stack, &s->resource),
+                      "the next stack")) {
+            hold_end(&held);
+            return;
+        }
+        next = take(s, BLOCK, 0, s->streams[1]);
+        fill(s, next, BLOCK, 701, s->streams[1]);
+        settle(s, s->streams[1]);
         hold_end(&held);
+        settle(s, s->streams[0]);
+        expect(s, next, BLOCK, 701, s->streams[1], "a block of the next");
+        give(s, next, BLOCK, 0, s->streams[1]);
     }
 }
 
@@ -366,7 +435,9 @@ const conformance_case cases_order[] = {
     {"reuse on one stream", case_reuse_same_stream},
     {"reuse across streams", case_reuse_across_streams},
     {"reuse across registered streams and tokens", case_reuse_registered},
+    {"reuse after a trim", case_reuse_after_trim},
     {"reuse in other sizes", case_reuse_other_sizes},
+    {"reuse when full", case_reuse_when_full},
     {"recycled stream", case_recycled_stream},
     {"short-lived streams", case_short_lived_streams},
     {"host access", case_host_access},

@@ -35,6 +35,7 @@ static const char *const default_stacks[] = {
     "stream_ordered | legacy_pinned access=stream",
     "stream_ordered | host",
     "stream_ordered | device_pool",
+    "stream_ordered keep=4KiB | device_pool",
     "stream_ordered | stream_ordered | device_plain",
     "limiting bytes=1GiB | device_pool",
     "limiting bytes=64MiB | stream_ordered | device_plain",
