@@ -247,10 +247,10 @@ static ccmr_status choose_default(const ccmr_block *block,
     return CCMR_SUCCESS;
 }
 
-ccmr_status ccmr_resource_choose_free_stream(ccmr_resource *resource,
-                                             const ccmr_block *block,
-                                             ccmr_stream requested,
-                                             ccmr_stream *chosen)
+ccmr_status(ccmr_resource_choose_free_stream)(ccmr_resource *resource,
+                                              const ccmr_block *block,
+                                              ccmr_stream requested,
+                                              ccmr_stream *chosen)
 {
     ccmr_status status = ccmr__process_check();
     unsigned before;
@@ -266,8 +266,8 @@ ccmr_status ccmr_resource_choose_free_stream(ccmr_resource *resource,
     if (__builtin_expect(block->size != sizeof(*block), 0)) {
         ccmr_block known;
 
-        status = ccmr__struct_read(&known, sizeof(known), block,
-                                   sizeof(known), "ccmr_block");
+        status = ccmr__struct_read(&known, sizeof(known), block, sizeof(known),
+                                   "ccmr_block");
         if (status != CCMR_SUCCESS) {
             return status;
         }

@@ -248,8 +248,8 @@ static ccmr_status check_use(const ccmr_resource *resource, const void *ptr,
     return status;
 }
 
-ccmr_status ccmr_resource_note_use(ccmr_resource *resource, void *ptr,
-                                   ccmr_stream stream)
+ccmr_status(ccmr_resource_note_use)(ccmr_resource *resource, void *ptr,
+                                    ccmr_stream stream)
 {
     unsigned before = failures();
     ccmr_status status = check_use(resource, ptr, stream, "note_use");
@@ -269,8 +269,8 @@ ccmr_status ccmr_resource_note_use(ccmr_resource *resource, void *ptr,
         taker->ops.note_use(taker->self, ptr, ccmr__stream_default(stream)));
 }
 
-ccmr_status ccmr_resource_hold_until_free(ccmr_resource *resource, void *ptr,
-                                          ccmr_stream stream)
+ccmr_status(ccmr_resource_hold_until_free)(ccmr_resource *resource, void *ptr,
+                                           ccmr_stream stream)
 {
     unsigned before = failures();
     ccmr_status status = check_use(resource, ptr, stream, "hold_until_free");
@@ -352,8 +352,8 @@ ccmr_status ccmr_resource_option_set(ccmr_resource *resource, const char *name,
                                       name, resource->name));
 }
 
-ccmr_status ccmr_resource_would_fit(ccmr_resource *resource, size_t bytes,
-                                    ccmr_stream stream, int *fits)
+ccmr_status(ccmr_resource_would_fit)(ccmr_resource *resource, size_t bytes,
+                                     ccmr_stream stream, int *fits)
 {
     unsigned before = failures();
     ccmr_status status = check(resource, fits, "would_fit", "fits");

@@ -21,7 +21,8 @@ static uint64_t next_id = 1;
  * the table's lock. NULL without memory. */
 static ccmr__stream_record *record_take(ccmr_stream stream)
 {
-    _Atomic(ccmr__stream_record *) *bucket = &ccmr__stream_buckets[ccmr__stream_bucket(stream)];
+    _Atomic(ccmr__stream_record *) *bucket =
+        &ccmr__stream_buckets[ccmr__stream_bucket(stream)];
     ccmr__stream_record *head =
         atomic_load_explicit(bucket, memory_order_relaxed);
     ccmr__stream_record *record;
@@ -58,8 +59,7 @@ static ccmr_status record_add(ccmr_stream stream, uint64_t id, int device,
                              : (CCMR__ID_REGISTERED | next_id++);
             record->device = device;
             record->owned = owned;
-            atomic_store_explicit(&record->capturing, 0,
-                                  memory_order_relaxed);
+            atomic_store_explicit(&record->capturing, 0, memory_order_relaxed);
             atomic_store_explicit(&record->handle, stream,
                                   memory_order_release);
         }
@@ -78,12 +78,12 @@ static void record_remove(ccmr__stream_record *record)
 static ccmr_status refuse_word(ccmr_stream stream)
 {
     return ccmr__fail(CCMR_ERROR_INVALID_STREAM, "%s is not a stream here",
-                      stream == CCMR_STREAM_UNSET     ? "CCMR_STREAM_UNSET"
-                      : stream == CCMR_STREAM_READY   ? "CCMR_STREAM_READY"
-                      : stream == CCMR_STREAM_LEGACY  ? "the legacy default "
-                                                        "stream"
-                                                      : "the per-thread "
-                                                        "default stream");
+                      stream == CCMR_STREAM_UNSET    ? "CCMR_STREAM_UNSET"
+                      : stream == CCMR_STREAM_READY  ? "CCMR_STREAM_READY"
+                      : stream == CCMR_STREAM_LEGACY ? "the legacy default "
+                                                       "stream"
+                                                     : "the per-thread "
+                                                       "default stream");
 }
 
 static int is_word(ccmr_stream stream)
@@ -121,8 +121,7 @@ ccmr_status ccmr_stream_register(ccmr_stream stream)
     return record_add(stream, id, device, 0);
 }
 
-ccmr_status ccmr_stream_create(int device, unsigned flags,
-                               ccmr_stream *stream)
+ccmr_status ccmr_stream_create(int device, unsigned flags, ccmr_stream *stream)
 {
     ccmr__device *record;
     ccmr__scope scope;
@@ -199,8 +198,8 @@ ccmr_status ccmr_stream_destroy(ccmr_stream stream)
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    record = stream == NULL || is_word(stream) ? NULL
-                                               : ccmr__stream_find(stream);
+    record =
+        stream == NULL || is_word(stream) ? NULL : ccmr__stream_find(stream);
     if (record == NULL || !record->owned) {
         return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
                           "stream %p was not made by ccmr_stream_create",
@@ -251,8 +250,7 @@ ccmr_status ccmr_stream_from_protocol(int version, uint64_t handle,
                           "__cuda_stream__ version %d: only 0 is known",
                           version);
     }
-    if (handle > UINTPTR_MAX ||
-        is_word((ccmr_stream)(uintptr_t)handle)) {
+    if (handle > UINTPTR_MAX || is_word((ccmr_stream)(uintptr_t)handle)) {
         return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
                           "__cuda_stream__ handle 0x%llx is no stream",
                           (unsigned long long)handle);
@@ -261,7 +259,7 @@ ccmr_status ccmr_stream_from_protocol(int version, uint64_t handle,
     return CCMR_SUCCESS;
 }
 
-ccmr_status ccmr_stream_synchronize(ccmr_stream stream, int device)
+ccmr_status(ccmr_stream_synchronize)(ccmr_stream stream, int device)
 {
     ccmr_status status = ccmr__process_check();
     ccmr__device *record;
@@ -288,6 +286,5 @@ ccmr_status ccmr_stream_synchronize(ccmr_stream stream, int device)
     }
     status = ccmr__stream_check(stream, record);
     ccmr__scope_leave(&scope);
-    return status == CCMR_SUCCESS ? ccmr__stream_wait(stream, record)
-                                  : status;
+    return status == CCMR_SUCCESS ? ccmr__stream_wait(stream, record) : status;
 }

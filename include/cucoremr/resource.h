@@ -348,6 +348,17 @@ CCMR_END_DECLS
 #define ccmr_resource_deallocate(resource, ptr, bytes, alignment, stream)     \
     ccmr_resource_deallocate(resource, ptr, bytes, alignment,                 \
                              CCMR_STREAM_OF_CALLER(stream))
+#define ccmr_resource_choose_free_stream(resource, block, requested, chosen)  \
+    ccmr_resource_choose_free_stream(                                         \
+        resource, block, CCMR_STREAM_OF_CALLER(requested), chosen)
+#define ccmr_resource_note_use(resource, ptr, stream)                         \
+    ccmr_resource_note_use(resource, ptr, CCMR_STREAM_OF_CALLER(stream))
+#define ccmr_resource_hold_until_free(resource, ptr, stream)                  \
+    ccmr_resource_hold_until_free(resource, ptr,                              \
+                                  CCMR_STREAM_OF_CALLER(stream))
+#define ccmr_resource_would_fit(resource, bytes, stream, fits)                \
+    ccmr_resource_would_fit(resource, bytes, CCMR_STREAM_OF_CALLER(stream),   \
+                            fits)
 #endif
 
 #endif /* CUCOREMR_RESOURCE_H */

@@ -18,7 +18,8 @@ struct CUstream_st;
  * one is the caller's error and may end the process.
  *
  * Null (0) means the default stream: the legacy one, or the calling thread's
- * where the caller is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM.
+ * where the caller is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM. That
+ * goes for arguments of calls; null in a struct is the legacy one always.
  * @since 0.1
  */
 typedef struct CUstream_st *ccmr_stream;
@@ -127,6 +128,9 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_stream_synchronize(ccmr_stream stream,
 /* This caller's null stream is the calling thread's default stream. */
 #define CCMR_STREAM_OF_CALLER(stream)                                         \
     ((stream) != NULL ? (stream) : CCMR_STREAM_PER_THREAD)
+
+#define ccmr_stream_synchronize(stream, device)                               \
+    ccmr_stream_synchronize(CCMR_STREAM_OF_CALLER(stream), device)
 #endif
 
 CCMR_END_DECLS

@@ -306,9 +306,166 @@ static void orphans(void)
     ccmr_resource_release(s.resource);
 }
 
+/* The first use of the process, by all at once: loading, contexts, the
+   device's default resource, the thread records, a new kind. */
+static _Atomic(ccmr_resource *) current;
+static atomic_int registered;
+
+static ccmr_status never_create(const ccmr_kind *kind,
+                                const ccmr_option_value *values,
+                                ccmr_resource *const *upstreams, size_t count,
+                                ccmr_resource **resource)
+{
+    (void)kind;
+    (void)values;
+    (void)upstreams;
+    (void)count;
+    (void)resource;
+    return ccmr_error_set(CCMR_ERROR_USER, 0, NULL);
+}
+
+static const ccmr_option no_options[] = {
+    {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL}};
+static const ccmr_kind one_kind = {
+    .size = sizeof(ccmr_kind),
+    .name = "raced_for",
+    .help = "a test's",
+    .options = no_options,
+    .create = never_create,
+};
+
+static void *first_use(void *argument)
+{
+    shared *s = argument;
+    ccmr_resource *resource = NULL;
+    ccmr_resource *expected = NULL;
+    ccmr_stream stream = NULL;
+    ccmr_buffer *buffer = NULL;
+    ccmr_status status;
+
+    (void)pthread_barrier_wait(&s->together);
+    fail_if(s, ccmr_init(NULL));
+    status = ccmr_kind_register(&one_kind);
+    if (status == CCMR_SUCCESS) {
+        atomic_fetch_add(&registered, 1);
+    } else if (status != CCMR_ERROR_ALREADY_EXISTS) {
+        atomic_fetch_add(&s->failures, 1);
+    }
+    fail_if(s, ccmr_device_current_resource(0, &resource));
+    if (!atomic_compare_exchange_strong(&current, &expected, resource) &&
+        expected != resource) {
+        atomic_fetch_add(&s->failures, 1);
+    }
+    fail_if(s, ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING, &stream));
+    fail_if(s, ccmr_buffer_create(resource, 5000, NULL, stream, &buffer));
+    fail_if(s, ccmr_buffer_close(buffer, CCMR_STREAM_PER_THREAD));
+    fail_if(s, ccmr_buffer_destroy(buffer));
+    fail_if(s, ccmr_stream_destroy(stream));
+    ccmr_resource_release(resource);
+    return NULL;
+}
+
+static void first_uses(void)
+{
+    enum { FIRST = 16 };
+    shared s;
+
+    memset(&s, 0, sizeof(s));
+    (void)pthread_barrier_init(&s.together, NULL, FIRST);
+    run(FIRST, first_use, &s);
+    (void)pthread_barrier_destroy(&s.together);
+    tap_is_int(atomic_load(&s.failures), 0, "%d threads' first use", FIRST);
+    tap_is_int(atomic_load(&registered), 1, "a kind is registered once");
+}
+
+/* The current resource is exchanged while others use it. */
+static void *use_current(void *argument)
+{
+    shared *s = argument;
+    int self = atomic_fetch_add(&s->next, 1);
+    int i;
+
+    for (i = 0; i < 200; i++) {
+        ccmr_resource *resource = NULL;
+        ccmr_resource *previous = NULL;
+        void *ptr = NULL;
+
+        if (self == 0) {
+            fail_if(s, ccmr_stack_create(i % 2 == 0 ? "device_plain" : "host",
+                                         &resource));
+            fail_if(s, ccmr_device_set_current_resource(
+                           0, i % 3 == 0 ? NULL : resource, &previous));
+            ccmr_resource_release(previous);
+        } else {
+            fail_if(s, ccmr_device_current_resource(0, &resource));
+            fail_if(s, ccmr_resource_allocate(resource, 700, 0,
+                                              CCMR_STREAM_LEGACY, &ptr));
+            fail_if(s, ccmr_resource_deallocate(resource, ptr, 700, 0,
+                                                CCMR_STREAM_LEGACY));
+        }
+        ccmr_resource_release(resource);
+    }
+    return NULL;
+}
+
+static void exchanged_current(void)
+{
+    shared s;
+
+    memset(&s, 0, sizeof(s));
+    run(4, use_current, &s);
+    tap_is_int(atomic_load(&s.failures), 0,
+               "the current resource is exchanged under its users");
+    tap_ok(ccmr_device_set_current_resource(0, NULL, NULL) == CCMR_SUCCESS,
+           "the default comes back");
+}
+
+/* Registered streams come and go while others are looked up. */
+static void *come_and_go(void *argument)
+{
+    shared *s = argument;
+    int i;
+
+    for (i = 0; i < 100; i++) {
+        ccmr_stream streams[8];
+        void *ptr = NULL;
+        int k;
+
+        for (k = 0; k < 8; k++) {
+            streams[k] = NULL;
+            fail_if(s, ccmr_stream_create(0, 1, &streams[k]));
+        }
+        for (k = 0; k < 8; k++) {
+            fail_if(s, ccmr_resource_allocate(s->resource, 100, 0, streams[k],
+                                              &ptr));
+            fail_if(s, ccmr_resource_deallocate(s->resource, ptr, 100, 0,
+                                                streams[k]));
+            fail_if(s, ccmr_stream_destroy(streams[k]));
+        }
+    }
+    return NULL;
+}
+
+static void streams(const char *stack)
+{
+    shared s;
+
+    memset(&s, 0, sizeof(s));
+    if (ccmr_stack_create(stack, &s.resource) != CCMR_SUCCESS) {
+        tap_bail_out("%s", ccmr_last_error()->message);
+    }
+    run(4, come_and_go, &s);
+    tap_is_int(atomic_load(&s.failures), 0, "%s: streams come and go", stack);
+    ccmr_resource_release(s.resource);
+}
+
 int main(void)
 {
     (void)api_simulator();
+    first_uses();
+    exchanged_current();
+    streams("device_pool");
+    streams("stream_ordered | device_plain");
     many_threads("host");
     many_threads("device_pool");
     many_threads("limiting bytes=1GiB | stream_ordered | device_plain");

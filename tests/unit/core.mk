@@ -7,6 +7,7 @@ criterion_tests += \
 	tests/unit/buffer_test \
 	tests/unit/census_test \
 	tests/unit/device_test \
+	tests/unit/per_thread_test \
 	tests/unit/resource_test \
 	tests/unit/status_test \
 	tests/unit/stream_test \
@@ -24,6 +25,11 @@ tests_unit_census_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 tests_unit_device_test_SOURCES = tests/unit/device_test.c
 tests_unit_device_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_device_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+tests_unit_per_thread_test_SOURCES = tests/unit/per_thread_test.c \
+	tests/support/puppet.c tests/support/puppet.h
+tests_unit_per_thread_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_per_thread_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
 tests_unit_resource_test_SOURCES = tests/unit/resource_test.c \
 	tests/support/puppet.c tests/support/puppet.h
