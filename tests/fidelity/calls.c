@@ -5,6 +5,8 @@
 #include <string.h>
 
 struct fixture fixture;
+CUresult (*fixture_make_more)(void);
+void (*fixture_drop_more)(void);
 
 static unsigned char host_bytes[FIXTURE_BYTES];
 static unsigned char page[2 * FIXTURE_BYTES]
@@ -100,6 +102,12 @@ bool fixture_make(unsigned int main_flags)
     if (res == CUDA_SUCCESS) {
         res = drv.cuStreamSynchronize(fixture.side);
     }
+    if (res == CUDA_SUCCESS && fixture_make_more != NULL) {
+        res = fixture_make_more();
+    }
+    if (res == CUDA_SUCCESS) {
+        res = drv.cuStreamSynchronize(fixture.side);
+    }
     if (res != CUDA_SUCCESS) {
         fact_result("fixture", res);
         fixture_drop();
@@ -112,6 +120,9 @@ void fixture_drop(void)
 {
     drv.cuCtxSetCurrent(fixture.primary);
     drv.cuCtxSynchronize();
+    if (fixture_drop_more != NULL) {
+        fixture_drop_more();
+    }
     while (fixture.made_count > 0) {
         fixture.made_count--;
         fixture.undo[fixture.made_count](fixture.made[fixture.made_count]);

@@ -45,6 +45,11 @@ bool fixture_make(unsigned int main_flags);
 /* Undo and free everything; also after a part was used up. */
 void fixture_drop(void);
 
+/* What a further table of calls needs beside; set by a topic's prepare, and
+ * made last and dropped first. */
+extern CUresult (*fixture_make_more)(void);
+extern void (*fixture_drop_more)(void);
+
 /* Properties of an ordinary pool of the device. */
 CUmemPoolProps pool_properties(CUdevice device);
 
@@ -53,6 +58,13 @@ CUmemPoolProps pool_properties(CUdevice device);
 CUmemoryPool make_pool(size_t max_bytes);
 CUstream make_stream(unsigned int flags);
 
+/* What cuPointerGetAttribute answers about an address. */
+void see_pointer(CUdeviceptr address);
+
 extern const struct fidelity_case every_call[];
+
+/* The calls of more_calls.c, and what their topics do first. */
+extern const struct fidelity_case more_calls[];
+void more_prepare(void);
 
 #endif

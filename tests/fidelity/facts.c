@@ -8,11 +8,22 @@
 
 static const char *current_topic = "";
 static const char *current_case = "";
+static bool ruined;
 
 void facts_begin(const char *topic, const char *name)
 {
     current_topic = topic;
     current_case = name;
+}
+
+const char *facts_topic(void)
+{
+    return current_topic;
+}
+
+const char *facts_case(void)
+{
+    return current_case;
 }
 
 /* One write a line, so that nothing is lost or torn when the process dies. */
@@ -70,6 +81,16 @@ void fact_number(const char *what, long long value)
 void fact_yes(const char *what, bool value)
 {
     fact(what, "%s", value ? "yes" : "no");
+}
+
+void facts_ruin(void)
+{
+    ruined = true;
+}
+
+bool facts_ruined(void)
+{
+    return ruined;
 }
 
 void facts_note(const char *format, ...)

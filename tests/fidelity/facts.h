@@ -48,12 +48,18 @@ struct fidelity_topic {
 
 /* The names that the next facts start with. Any thread may report facts. */
 void facts_begin(const char *topic, const char *name);
+const char *facts_topic(void);
+const char *facts_case(void);
 
 void fact(const char *what, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void fact_result(const char *what, CUresult res);
 void fact_number(const char *what, long long value);
 void fact_yes(const char *what, bool value);
+
+/* This case may have corrupted the driver: the next one gets a new process. */
+void facts_ruin(void);
+bool facts_ruined(void);
 
 /* Write a line that is no fact: a message to the parent process. */
 void facts_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -88,6 +94,31 @@ extern const struct fidelity_topic capture_relaxed_topic;
 extern const struct fidelity_topic capture_nonblocking_topic;
 extern const struct fidelity_topic capture_guarded_topic;
 extern const struct fidelity_topic in_callback_topic;
+
+/* Virtual memory, sharing, managed memory, graphs. */
+extern const struct fidelity_topic virtual_topic;
+extern const struct fidelity_topic mapping_topic;
+extern const struct fidelity_topic access_topic;
+extern const struct fidelity_topic sharing_topic;
+extern const struct fidelity_topic pool_sharing_topic;
+extern const struct fidelity_topic ipc_topic;
+extern const struct fidelity_topic managed_topic;
+extern const struct fidelity_topic graph_topic;
+extern const struct fidelity_topic object_topic;
+
+/* Every call of more_calls.c in the same situations. */
+extern const struct fidelity_topic more_plainly_topic;
+extern const struct fidelity_topic more_no_context_topic;
+extern const struct fidelity_topic more_other_context_topic;
+extern const struct fidelity_topic more_held_topic;
+extern const struct fidelity_topic more_held_nonblocking_topic;
+extern const struct fidelity_topic more_capture_global_topic;
+extern const struct fidelity_topic more_capture_thread_topic;
+extern const struct fidelity_topic more_capture_relaxed_topic;
+extern const struct fidelity_topic more_capture_nonblocking_topic;
+extern const struct fidelity_topic more_capture_guarded_topic;
+extern const struct fidelity_topic more_in_callback_topic;
+extern const struct fidelity_topic more_forked_topic;
 extern const struct fidelity_topic forked_topic;
 
 #endif

@@ -7,6 +7,7 @@ noinst_PROGRAMS += tests/fidelity/driver-costs
 tap_tests += tests/fidelity/fidelity
 
 tests_fidelity_fidelity_SOURCES = \
+	tests/fidelity/access.c \
 	tests/fidelity/calls.c \
 	tests/fidelity/calls.h \
 	tests/fidelity/captures.c \
@@ -17,15 +18,29 @@ tests_fidelity_fidelity_SOURCES = \
 	tests/fidelity/driver.h \
 	tests/fidelity/facts.c \
 	tests/fidelity/facts.h \
+	tests/fidelity/graphs.c \
 	tests/fidelity/hold.c \
 	tests/fidelity/hold.h \
+	tests/fidelity/ipc.c \
 	tests/fidelity/main.c \
+	tests/fidelity/managed.c \
+	tests/fidelity/mappings.c \
 	tests/fidelity/memory.c \
+	tests/fidelity/more_calls.c \
+	tests/fidelity/objects.c \
+	tests/fidelity/pieces.c \
+	tests/fidelity/pieces.h \
+	tests/fidelity/pool_sharing.c \
 	tests/fidelity/pools.c \
 	tests/fidelity/processes.c \
 	tests/fidelity/reuse.c \
+	tests/fidelity/second.c \
+	tests/fidelity/second.h \
+	tests/fidelity/sharing.c \
+	tests/fidelity/sharing.h \
 	tests/fidelity/situations.c \
-	tests/fidelity/streams.c
+	tests/fidelity/streams.c \
+	tests/fidelity/virtual.c
 tests_fidelity_fidelity_LDADD = -ldl -lpthread
 
 tests_fidelity_driver_costs_SOURCES = \

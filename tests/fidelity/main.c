@@ -20,6 +20,7 @@
  * it cannot start.
  */
 #include "tests/fidelity/facts.h"
+#include "tests/fidelity/second.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +36,7 @@
 
 enum {
     SETUP_LIMIT_MS = 30000,
-    RUN_LIMIT_MS = 87000,
+    RUN_LIMIT_MS = 170000,
     TOPIC_LIMIT_MS = 25000,
     RESTARTS_MAX = 40,
     EXIT_RUINED = 3,
@@ -55,6 +56,18 @@ static const struct fidelity_topic *const topics[] = {
     &capture_nonblocking_topic,
     &capture_guarded_topic, &exit_topic,          &forked_topic,
     &in_callback_topic,
+    &virtual_topic,        &mapping_topic,        &access_topic,
+    &sharing_topic,        &pool_sharing_topic,   &ipc_topic,
+    &managed_topic,        &graph_topic,          &object_topic,
+    &more_plainly_topic,   &more_no_context_topic,
+    &more_other_context_topic,
+    &more_held_topic,      &more_held_nonblocking_topic,
+    &more_capture_global_topic,
+    &more_capture_thread_topic,
+    &more_capture_relaxed_topic,
+    &more_capture_nonblocking_topic,
+    &more_capture_guarded_topic,
+    &more_forked_topic,    &more_in_callback_topic,
 };
 
 struct options {
@@ -62,6 +75,7 @@ struct options {
     const char *expect;
     const char *child;
     const char *after;
+    const char *second; /* an errand, see second.h */
     bool record;
     char **names; /* topics asked for; none: all */
     int name_count;
@@ -131,7 +145,7 @@ static const struct fidelity_topic *find_topic(const char *name)
     return NULL;
 }
 
-/* Returns false if the context did not survive the case. */
+/* Returns false if the context, or the driver, did not survive the case. */
 static bool run_case(const struct fidelity_topic *topic,
                      const struct fidelity_case *each, CUcontext primary)
 {
@@ -151,7 +165,7 @@ static bool run_case(const struct fidelity_topic *topic,
             fact("outcome", "leaves the context with %s", result_name(res));
         }
     }
-    return res == CUDA_SUCCESS;
+    return res == CUDA_SUCCESS && !facts_ruined();
 }
 
 static int run_child(const struct options *options)
@@ -188,11 +202,24 @@ static int run_child(const struct options *options)
     }
     for (; each->name != NULL; each++) {
         if (!run_case(topic, each, primary)) {
-            return EXIT_RUINED;
+            /* Without the driver's own end, which may spin. */
+            _exit(EXIT_RUINED);
         }
     }
     facts_note("@done");
     return 0;
+}
+
+/* A second process of a case. */
+static int run_second(const struct options *options)
+{
+    CUcontext primary = NULL;
+
+    if (options->name_count != 2 || driver_load(options->driver) != NULL ||
+        set_up(&primary) != 0) {
+        return EXIT_SETUP;
+    }
+    return second_run(options->second, options->names[0], options->names[1]);
 }
 
 /* ---- lists of lines ---- */
@@ -711,6 +738,8 @@ int main(int argc, char **argv)
             options.expect = argv[i];
         } else if (strcmp(name, "--child") == 0) {
             options.child = argv[i];
+        } else if (strcmp(name, "--second") == 0) {
+            options.second = argv[i];
         } else if (strcmp(name, "--after") == 0) {
             options.after = argv[i];
         } else {
@@ -725,6 +754,9 @@ int main(int argc, char **argv)
     }
     if (options.child != NULL) {
         return run_child(&options);
+    }
+    if (options.second != NULL) {
+        return run_second(&options);
     }
     for (int name = 0; name < options.name_count; name++) {
         if (find_topic(options.names[name]) == NULL) {

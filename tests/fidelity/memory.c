@@ -496,7 +496,7 @@ static void see_attribute(CUdeviceptr address, const char *name,
 #define POINTER(name, is_handle)                                               \
     {#name, CU_POINTER_ATTRIBUTE_##name, is_handle}
 
-static void see_attributes(CUdeviceptr address)
+void see_pointer(CUdeviceptr address)
 {
     static const struct {
         const char *name;
@@ -531,7 +531,7 @@ static void of_plain(void)
     CUdeviceptr address = 0;
 
     drv.cuMemAlloc(&address, 8192);
-    see_attributes(address);
+    see_pointer(address);
     drv.cuMemFree(address);
 }
 
@@ -540,7 +540,7 @@ static void of_plain_interior(void)
     CUdeviceptr address = 0;
 
     drv.cuMemAlloc(&address, 8192);
-    see_attributes(address + 100);
+    see_pointer(address + 100);
     drv.cuMemFree(address);
 }
 
@@ -550,7 +550,7 @@ static void of_freed(void)
 
     drv.cuMemAlloc(&address, 8 * MIB);
     drv.cuMemFree(address);
-    see_attributes(address);
+    see_pointer(address);
 }
 
 static void of_pool_block(void)
@@ -558,7 +558,7 @@ static void of_pool_block(void)
     CUdeviceptr address = 0;
 
     drv.cuMemAllocAsync(&address, 8192, CU_STREAM_LEGACY);
-    see_attributes(address);
+    see_pointer(address);
     drv.cuMemFreeAsync(address, CU_STREAM_LEGACY);
 }
 
@@ -571,7 +571,7 @@ static void of_own_pool_block(void)
 
     drv.cuMemPoolCreate(&pool, &props);
     drv.cuMemAllocFromPoolAsync(&address, 8192, pool, CU_STREAM_LEGACY);
-    see_attributes(address);
+    see_pointer(address);
     drv.cuPointerGetAttribute(&found, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,
                               address);
     fact_yes("pool_is_ours", found == pool);
@@ -585,7 +585,7 @@ static void of_pinned(void)
     void *pinned = NULL;
 
     drv.cuMemHostAlloc(&pinned, 8192, 0);
-    see_attributes((CUdeviceptr)(uintptr_t)pinned);
+    see_pointer((CUdeviceptr)(uintptr_t)pinned);
     drv.cuMemFreeHost(pinned);
 }
 
@@ -594,7 +594,7 @@ static void of_managed(void)
     CUdeviceptr address = 0;
 
     drv.cuMemAllocManaged(&address, 8192, CU_MEM_ATTACH_GLOBAL);
-    see_attributes(address);
+    see_pointer(address);
     drv.cuMemFree(address);
 }
 
@@ -602,13 +602,13 @@ static void of_heap(void)
 {
     void *heap = malloc(8192);
 
-    see_attributes((CUdeviceptr)(uintptr_t)heap);
+    see_pointer((CUdeviceptr)(uintptr_t)heap);
     free(heap);
 }
 
 static void of_null(void)
 {
-    see_attributes(0);
+    see_pointer(0);
 }
 
 /* Documented: the plural call does not fail for foreign pointers, it answers

@@ -62,6 +62,11 @@ const struct fidelity_topic in_callback_topic = {
     "in_callback", every_call, see_in_callback, NULL, false, CALLBACK_LIMIT_MS,
 };
 
+const struct fidelity_topic more_in_callback_topic = {
+    "more_in_callback", more_calls, see_in_callback,
+    more_prepare, false, CALLBACK_LIMIT_MS,
+};
+
 /* ---- in a forked child ---- */
 
 static void sleep_ms(long ms)
@@ -112,6 +117,10 @@ static void see_forked(const struct fidelity_case *each)
 
 const struct fidelity_topic forked_topic = {
     "forked", every_call, see_forked, NULL, false, FORK_LIMIT_MS,
+};
+
+const struct fidelity_topic more_forked_topic = {
+    "more_forked", more_calls, see_forked, more_prepare, false, FORK_LIMIT_MS,
 };
 
 /* ---- at exit ---- */

@@ -353,3 +353,22 @@ const struct fidelity_topic capture_guarded_topic = {
     "capture_guarded", every_call, see_capture_guarded,
     NULL, false, CASE_LIMIT_MS,
 };
+
+/* ---- the same with the calls of more_calls.c ---- */
+
+#define MORE(situation, see)                                                   \
+    const struct fidelity_topic more_##situation##_topic = {                   \
+        "more_" #situation, more_calls, see, more_prepare, false,              \
+        CASE_LIMIT_MS,                                                         \
+    };
+
+MORE(plainly, see_plainly)
+MORE(no_context, see_without_context)
+MORE(other_context, see_with_other_context)
+MORE(held, see_held_blocking)
+MORE(held_nonblocking, see_held_nonblocking)
+MORE(capture_global, see_capture_global)
+MORE(capture_thread, see_capture_thread)
+MORE(capture_relaxed, see_capture_relaxed)
+MORE(capture_nonblocking, see_capture_nonblocking)
+MORE(capture_guarded, see_capture_guarded)
