@@ -112,15 +112,15 @@ static void set_ranges(void)
     fact_result("lower_half", set_access(pair.range, PAGE_BYTES, ALL));
     see_rights("lower_half_reads", pair.range);
     see_rights("upper_half_reads", pair.range + PAGE_BYTES);
-    fact_result("one_and_a_half", set_access(pair.range, 3 * PAGE_BYTES, READ));
+    fact_result("one_and_a_half",
+                set_access(pair.range, 3 * PAGE_BYTES, READ));
     see_rights("first_reads", pair.range);
     see_rights("second_reads", pair.range + 2 * PAGE_BYTES);
     fact_result("upper_half",
                 set_access(pair.range + PAGE_BYTES, PAGE_BYTES, ALL));
     fact_result("zero", set_access(pair.range, 0, ALL));
     fact_result("size_odd", set_access(pair.range, PAGE_BYTES + 4096, ALL));
-    fact_result("address_odd",
-                set_access(pair.range + 4096, PAGE_BYTES, ALL));
+    fact_result("address_odd", set_access(pair.range + 4096, PAGE_BYTES, ALL));
     fact_result("with_hole", set_access(pair.range, 6 * PAGE_BYTES, ALL));
     see_rights("with_hole_reads", pair.range);
     fact_result("hole_alone",
@@ -151,8 +151,8 @@ static void set_counts(void)
         cuMemSetAccess(mapping.address, PAGE_BYTES, desc, 2));
     see_rights("same_device_twice_reads", mapping.address);
     desc[1].location.id = NO_DEVICE;
-    SEE("second_unknown", cuMemSetAccess(mapping.address, PAGE_BYTES, desc,
-                                         2));
+    SEE("second_unknown",
+        cuMemSetAccess(mapping.address, PAGE_BYTES, desc, 2));
     see_rights("second_unknown_reads", mapping.address);
     mapping_drop(&mapping);
 }
@@ -257,8 +257,8 @@ static void aliases(void)
     SEE("unmap_first", cuMemUnmap(mapping.address, PAGE_BYTES));
     fact("alias_still_holds", "%s", compare_bytes(other + 4096, 2, 4096));
     SEE("unmap_alias", cuMemUnmap(other, PAGE_BYTES));
-    SEE("map_back", cuMemMap(mapping.address, PAGE_BYTES, 0, mapping.piece,
-                             0));
+    SEE("map_back",
+        cuMemMap(mapping.address, PAGE_BYTES, 0, mapping.piece, 0));
     fact_result("access_back", set_access(mapping.address, PAGE_BYTES, ALL));
     fact("back_holds", "%s", compare_bytes(mapping.address + 4096, 2, 4096));
     mapping_drop(&mapping);

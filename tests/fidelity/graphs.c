@@ -53,7 +53,10 @@ static void start_afresh(void)
                                      &zero);
 }
 
-#define GRAPH_MEMORY(name) {#name, CU_GRAPH_MEM_ATTR_##name}
+#define GRAPH_MEMORY(name)                                                    \
+    {                                                                         \
+#name, CU_GRAPH_MEM_ATTR_##name                                       \
+    }
 
 /* Documented: the highest marks can be set to 0 alone. */
 static void attributes(void)
@@ -79,13 +82,13 @@ static void attributes(void)
         value = 1;
         SEE(key, cuDeviceSetGraphMemAttribute(0, list[i].attribute, &value));
     }
-    SEE("get_unknown", cuDeviceGetGraphMemAttribute(
-                           0, (CUgraphMem_attribute)99, &value));
-    SEE("set_unknown", cuDeviceSetGraphMemAttribute(
-                           0, (CUgraphMem_attribute)99, &value));
+    SEE("get_unknown",
+        cuDeviceGetGraphMemAttribute(0, (CUgraphMem_attribute)99, &value));
+    SEE("set_unknown",
+        cuDeviceSetGraphMemAttribute(0, (CUgraphMem_attribute)99, &value));
     SEE("get_unknown_device",
-        cuDeviceGetGraphMemAttribute(
-            1000, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &value));
+        cuDeviceGetGraphMemAttribute(1000, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
+                                     &value));
     SEE("trim_unknown_device", cuDeviceGraphMemTrim(1000));
     SEE("get_null", cuDeviceGetGraphMemAttribute(
                         0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, NULL));
@@ -106,8 +109,8 @@ static CUresult capture(struct made *made, bool with_free)
 {
     CUresult res;
 
-    res = drv.cuStreamBeginCapture(made->stream,
-                                   CU_STREAM_CAPTURE_MODE_GLOBAL);
+    res =
+        drv.cuStreamBeginCapture(made->stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     if (res == CUDA_SUCCESS) {
         res = drv.cuMemAllocAsync(&made->address, BYTES, made->stream);
     }
@@ -201,8 +204,7 @@ static void life(void)
     first = made.address;
     see_nodes(made.graph);
     see_memory("captured");
-    SEE("instantiate",
-        cuGraphInstantiateWithFlags(&made.exec, made.graph, 0));
+    SEE("instantiate", cuGraphInstantiateWithFlags(&made.exec, made.graph, 0));
     see_memory("instantiated");
     SEE("upload", cuGraphUpload(made.exec, made.stream));
     SEE("upload_synchronize", cuStreamSynchronize(made.stream));
@@ -409,8 +411,8 @@ static void instantiate_twice(void)
     SEE("clone", cuGraphClone(&clone, made.graph));
     SEE("destroy_first", cuGraphExecDestroy(made.exec));
     made.exec = NULL;
-    SEE("second_alone", cuGraphInstantiateWithFlags(&made.exec, made.graph,
-                                                    0));
+    SEE("second_alone",
+        cuGraphInstantiateWithFlags(&made.exec, made.graph, 0));
     fact_result("launch", launch(&made));
     drop(&made);
 }
@@ -614,8 +616,9 @@ static void from_pool(void)
     fact_number("used_of_pool", (long long)used);
     SEE("nodes", cuGraphGetNodes(graph, &node, &count));
     SEE("params", cuGraphMemAllocNodeGetParams(node, &params));
-    fact("params_are", "type %d, handle types %d, location %d %d, %zu bytes, "
-                       "%zu others, max %zu",
+    fact("params_are",
+         "type %d, handle types %d, location %d %d, %zu bytes, "
+         "%zu others, max %zu",
          (int)params.poolProps.allocType, (int)params.poolProps.handleTypes,
          (int)params.poolProps.location.type, params.poolProps.location.id,
          params.bytesize, params.accessDescCount, params.poolProps.maxSize);
@@ -632,12 +635,12 @@ static void see_add(const char *what, CUgraph graph,
     CUgraphNode node = NULL;
 
     params->dptr = 1;
-    fact(what, "%s, %s",
-         result_name(drv.cuGraphAddMemAllocNode(&node, graph, NULL, 0,
-                                                params)),
-         params->dptr == 1   ? "unchanged"
-         : params->dptr == 0 ? "zero"
-                             : "address");
+    fact(
+        what, "%s, %s",
+        result_name(drv.cuGraphAddMemAllocNode(&node, graph, NULL, 0, params)),
+        params->dptr == 1   ? "unchanged"
+        : params->dptr == 0 ? "zero"
+                            : "address");
 }
 
 static CUDA_MEM_ALLOC_NODE_PARAMS node_params(size_t bytes)
@@ -692,8 +695,8 @@ static void by_hand(void)
     SEE("free_garbage", cuGraphAddMemFreeNode(&other, graph, NULL, 0, 4096));
     SEE("free_not_behind",
         cuGraphAddMemFreeNode(&other, graph, NULL, 0, params.dptr));
-    SEE("free_interior", cuGraphAddMemFreeNode(&other, graph, &alloc, 1,
-                                               params.dptr + 4096));
+    SEE("free_interior",
+        cuGraphAddMemFreeNode(&other, graph, &alloc, 1, params.dptr + 4096));
     SEE("free", cuGraphAddMemFreeNode(&other, graph, &alloc, 1, params.dptr));
     SEE("free_params", cuGraphMemFreeNodeGetParams(other, &found));
     fact_yes("free_params_are", found == params.dptr);

@@ -154,8 +154,7 @@ static CUdeviceptr send_handle(const char *name, size_t bytes, size_t offset)
     drv.cuMemAlloc(&plain, bytes);
     fact_result("fill", fill_bytes(plain, 5, bytes));
     SEE("handle", cuIpcGetMemHandle(&handle, plain + offset));
-    if (second_start(name) &&
-        second_send(&handle, sizeof handle, -1)) {
+    if (second_start(name) && second_send(&handle, sizeof handle, -1)) {
         second_done();
     }
     return plain;
@@ -268,7 +267,10 @@ const struct fidelity_errand ipc_errands[] = {
 
 /* ---- peers ---- */
 
-#define P2P(name) {#name, CU_DEVICE_P2P_ATTRIBUTE_##name}
+#define P2P(name)                                                             \
+    {                                                                         \
+#name, CU_DEVICE_P2P_ATTRIBUTE_##name                                 \
+    }
 
 static void peer_attributes(void)
 {
@@ -338,16 +340,11 @@ static void peer_copies(void)
 }
 
 static const struct fidelity_case ipc_cases[] = {
-    FIDELITY_CASE(get_handle),
-    FIDELITY_CASE(open_here),
-    FIDELITY_CASE(second_process),
-    FIDELITY_CASE(second_process_small),
-    FIDELITY_CASE(freed_first),
-    FIDELITY_CASE(opened_late),
-    FIDELITY_CASE(peer_attributes),
-    FIDELITY_CASE(peer_access),
-    FIDELITY_CASE(peer_copies),
-    FIDELITY_END,
+    FIDELITY_CASE(get_handle),      FIDELITY_CASE(open_here),
+    FIDELITY_CASE(second_process),  FIDELITY_CASE(second_process_small),
+    FIDELITY_CASE(freed_first),     FIDELITY_CASE(opened_late),
+    FIDELITY_CASE(peer_attributes), FIDELITY_CASE(peer_access),
+    FIDELITY_CASE(peer_copies),     FIDELITY_END,
 };
 
 const struct fidelity_topic ipc_topic = {

@@ -108,11 +108,12 @@ static void alignment(void)
             bits |= address[k];
         }
         snprintf(key, sizeof key, "of_%zu", sizes[i]);
-        fact(key, "%s", bits % PAGE_BYTES == 0 ? "at 2 MiB"
-                        : bits % 65536 == 0    ? "at 64 KiB"
-                        : bits % 4096 == 0     ? "at 4 KiB"
-                        : bits % 512 == 0      ? "at 512"
-                                               : "at less");
+        fact(key, "%s",
+             bits % PAGE_BYTES == 0 ? "at 2 MiB"
+             : bits % 65536 == 0    ? "at 64 KiB"
+             : bits % 4096 == 0     ? "at 4 KiB"
+             : bits % 512 == 0      ? "at 512"
+                                    : "at less");
         for (size_t k = 0; k < FIDELITY_COUNT(address); k++) {
             drv.cuMemFree(address[k]);
         }
@@ -221,7 +222,10 @@ static void prefetch_others(void)
 
 /* ---- what is remembered ---- */
 
-#define RANGE(name) {#name, CU_MEM_RANGE_ATTRIBUTE_##name}
+#define RANGE(name)                                                           \
+    {                                                                         \
+#name, CU_MEM_RANGE_ATTRIBUTE_##name                                  \
+    }
 
 static const struct {
     const char *name;
@@ -427,8 +431,8 @@ static void range_arguments(void)
     drv.cuMemAlloc(&plain, BYTES);
     SEE("plain", cuMemRangeGetAttribute(value, 4, one, plain, BYTES));
     drv.cuMemFree(plain);
-    SEE("heap", cuMemRangeGetAttribute(
-                    value, 4, one, (CUdeviceptr)(uintptr_t)heap, 4096));
+    SEE("heap", cuMemRangeGetAttribute(value, 4, one,
+                                       (CUdeviceptr)(uintptr_t)heap, 4096));
     free(heap);
 }
 
@@ -444,14 +448,14 @@ static void range_several(void)
     void *data[] = {&mostly, &type};
     size_t sizes[] = {sizeof mostly, sizeof type};
 
-    SEE("both", cuMemRangeGetAttributes(data, sizes, attributes, 2, address,
-                                        BYTES));
+    SEE("both",
+        cuMemRangeGetAttributes(data, sizes, attributes, 2, address, BYTES));
     fact("both_are", "%d %d", mostly, type);
-    SEE("none", cuMemRangeGetAttributes(data, sizes, attributes, 0, address,
-                                        BYTES));
+    SEE("none",
+        cuMemRangeGetAttributes(data, sizes, attributes, 0, address, BYTES));
     sizes[1] = 2;
-    SEE("wrong_size", cuMemRangeGetAttributes(data, sizes, attributes, 2,
-                                              address, BYTES));
+    SEE("wrong_size",
+        cuMemRangeGetAttributes(data, sizes, attributes, 2, address, BYTES));
     drv.cuMemFree(address);
 }
 
@@ -466,25 +470,23 @@ static void attach(void)
     CUdeviceptr plain = 0;
 
     drv.cuMemAlloc(&plain, BYTES);
-    SEE("single", cuStreamAttachMemAsync(stream, address, 0,
-                                         CU_MEM_ATTACH_SINGLE));
-    SEE("host", cuStreamAttachMemAsync(stream, address, BYTES,
-                                       CU_MEM_ATTACH_HOST));
-    SEE("global", cuStreamAttachMemAsync(stream, address, 0,
-                                         CU_MEM_ATTACH_GLOBAL));
+    SEE("single",
+        cuStreamAttachMemAsync(stream, address, 0, CU_MEM_ATTACH_SINGLE));
+    SEE("host",
+        cuStreamAttachMemAsync(stream, address, BYTES, CU_MEM_ATTACH_HOST));
+    SEE("global",
+        cuStreamAttachMemAsync(stream, address, 0, CU_MEM_ATTACH_GLOBAL));
     SEE("flags_0", cuStreamAttachMemAsync(stream, address, 0, 0));
-    SEE("part", cuStreamAttachMemAsync(stream, address, 4096,
-                                       CU_MEM_ATTACH_GLOBAL));
+    SEE("part",
+        cuStreamAttachMemAsync(stream, address, 4096, CU_MEM_ATTACH_GLOBAL));
     SEE("interior", cuStreamAttachMemAsync(stream, address + 4096, 0,
                                            CU_MEM_ATTACH_GLOBAL));
-    SEE("single_to_legacy",
-        cuStreamAttachMemAsync(CU_STREAM_LEGACY, address, 0,
-                               CU_MEM_ATTACH_SINGLE));
-    SEE("global_by_legacy",
-        cuStreamAttachMemAsync(CU_STREAM_LEGACY, address, 0,
-                               CU_MEM_ATTACH_GLOBAL));
-    SEE("plain", cuStreamAttachMemAsync(stream, plain, 0,
-                                        CU_MEM_ATTACH_GLOBAL));
+    SEE("single_to_legacy", cuStreamAttachMemAsync(CU_STREAM_LEGACY, address,
+                                                   0, CU_MEM_ATTACH_SINGLE));
+    SEE("global_by_legacy", cuStreamAttachMemAsync(CU_STREAM_LEGACY, address,
+                                                   0, CU_MEM_ATTACH_GLOBAL));
+    SEE("plain",
+        cuStreamAttachMemAsync(stream, plain, 0, CU_MEM_ATTACH_GLOBAL));
     SEE("synchronize", cuStreamSynchronize(stream));
     drv.cuStreamDestroy(stream);
     drv.cuMemFree(plain);
@@ -507,8 +509,8 @@ static void see_managed_pool(CUmemLocationType type)
     if (res != CUDA_SUCCESS) {
         return;
     }
-    SEE("allocate", cuMemAllocFromPoolAsync(&block, BYTES, pool,
-                                            CU_STREAM_LEGACY));
+    SEE("allocate",
+        cuMemAllocFromPoolAsync(&block, BYTES, pool, CU_STREAM_LEGACY));
     SEE("synchronize", cuStreamSynchronize(CU_STREAM_LEGACY));
     if (block == 0) {
         return;
@@ -580,8 +582,7 @@ static void standard_pools(void)
 
     for (size_t t = 0; t < FIDELITY_COUNT(types); t++) {
         for (size_t i = 0; i < FIDELITY_COUNT(locations); i++) {
-            CUmemLocation where =
-                location(locations[i].type, locations[i].id);
+            CUmemLocation where = location(locations[i].type, locations[i].id);
             CUmemoryPool pool = NULL;
             CUmemoryPool current = NULL;
             CUresult res;

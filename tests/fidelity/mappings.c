@@ -78,8 +78,8 @@ static void map_over(void)
     CUmemGenericAllocationHandle second = make_piece(2 * PAGE_BYTES);
     CUdeviceptr range = make_range(6 * PAGE_BYTES);
 
-    SEE("first", cuMemMap(range + 2 * PAGE_BYTES, 2 * PAGE_BYTES, 0, first,
-                          0));
+    SEE("first",
+        cuMemMap(range + 2 * PAGE_BYTES, 2 * PAGE_BYTES, 0, first, 0));
     see_map("same_again", range + 2 * PAGE_BYTES, 2 * PAGE_BYTES, 0, first);
     see_map("another_there", range + 2 * PAGE_BYTES, 2 * PAGE_BYTES, 0,
             second);
@@ -87,8 +87,8 @@ static void map_over(void)
     see_map("start_inside", range + 3 * PAGE_BYTES, 2 * PAGE_BYTES, 0, second);
     see_map("before", range, 2 * PAGE_BYTES, 0, second);
     see_map("behind", range + 4 * PAGE_BYTES, 2 * PAGE_BYTES, 0, second);
-    SEE("alias", cuMemMap(range + 4 * PAGE_BYTES, 2 * PAGE_BYTES, 0, first,
-                          0));
+    SEE("alias",
+        cuMemMap(range + 4 * PAGE_BYTES, 2 * PAGE_BYTES, 0, first, 0));
     SEE("unmap", cuMemUnmap(range + 2 * PAGE_BYTES, 2 * PAGE_BYTES));
     SEE("unmap_alias", cuMemUnmap(range + 4 * PAGE_BYTES, 2 * PAGE_BYTES));
     drv.cuMemAddressFree(range, 6 * PAGE_BYTES);
@@ -226,8 +226,8 @@ static void lifetime_retained(void)
     CUdeviceptr range = make_range(BIG_BYTES);
 
     SEE("map", cuMemMap(range, BIG_BYTES, 0, piece, 0));
-    SEE("retain", cuMemRetainAllocationHandle(&found,
-                                              (void *)(uintptr_t)range));
+    SEE("retain",
+        cuMemRetainAllocationHandle(&found, (void *)(uintptr_t)range));
     SEE("release", cuMemRelease(piece));
     SEE("unmap", cuMemUnmap(range, BIG_BYTES));
     see_taken("one_handle_left", before);

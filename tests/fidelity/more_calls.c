@@ -82,8 +82,8 @@ static CUresult make_graphs(void)
     CUdeviceptr block = 0;
     CUresult res;
 
-    res = drv.cuStreamBeginCapture(fixture.side,
-                                   CU_STREAM_CAPTURE_MODE_RELAXED);
+    res =
+        drv.cuStreamBeginCapture(fixture.side, CU_STREAM_CAPTURE_MODE_RELAXED);
     if (res == CUDA_SUCCESS) {
         res = drv.cuMemAllocAsync(&block, FIXTURE_BYTES, fixture.side);
     }
@@ -186,8 +186,8 @@ static CUresult granularity(void)
     CUmemAllocationProp prop = piece_properties();
     size_t bytes;
 
-    return drv.cuMemGetAllocationGranularity(
-        &bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    return drv.cuMemGetAllocationGranularity(&bytes, &prop,
+                                             CU_MEM_ALLOC_GRANULARITY_MINIMUM);
 }
 
 static CUresult piece_create(void)
@@ -538,9 +538,8 @@ static CUresult exec_destroy(void)
 static CUresult object_create(void)
 {
     CUuserObject object = NULL;
-    CUresult res =
-        drv.cuUserObjectCreate(&object, &more, do_nothing, 1,
-                               CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    CUresult res = drv.cuUserObjectCreate(&object, &more, do_nothing, 1,
+                                          CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
 
     if (res == CUDA_SUCCESS) {
         drv.cuUserObjectRelease(object, 1);

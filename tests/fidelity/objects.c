@@ -45,9 +45,8 @@ static void see_destroyed(const char *what)
         fact(what, "no");
     } else {
         fact(what, "%s%s", count == 1 ? "once" : "several times",
-             pthread_equal(destroyer, pthread_self())
-                 ? ", by this thread"
-                 : ", by another thread");
+             pthread_equal(destroyer, pthread_self()) ? ", by this thread"
+                                                      : ", by another thread");
     }
     atomic_store(&destroyed, 0);
 }
@@ -55,9 +54,8 @@ static void see_destroyed(const char *what)
 static CUuserObject make_object(unsigned int count)
 {
     CUuserObject object = NULL;
-    CUresult res =
-        drv.cuUserObjectCreate(&object, &destroyed, destructor, count,
-                               NO_SYNC);
+    CUresult res = drv.cuUserObjectCreate(&object, &destroyed, destructor,
+                                          count, NO_SYNC);
 
     if (res != CUDA_SUCCESS) {
         fact_result("make_object", res);
@@ -72,8 +70,7 @@ static void create(void)
 {
     CUuserObject object = NULL;
 
-    SEE("null_output",
-        cuUserObjectCreate(NULL, NULL, destructor, 1, NO_SYNC));
+    SEE("null_output", cuUserObjectCreate(NULL, NULL, destructor, 1, NO_SYNC));
     SEE("null_destructor",
         cuUserObjectCreate(&object, NULL, NULL, 1, NO_SYNC));
     SEE("count_0", cuUserObjectCreate(&object, NULL, destructor, 0, NO_SYNC));
@@ -81,8 +78,8 @@ static void create(void)
         cuUserObjectCreate(&object, NULL, destructor, 0x80000000u, NO_SYNC));
     SEE("flags_0", cuUserObjectCreate(&object, NULL, destructor, 1, 0));
     SEE("flags_2", cuUserObjectCreate(&object, NULL, destructor, 1, 2));
-    SEE("null_data", cuUserObjectCreate(&object, NULL, destructor, 1,
-                                        NO_SYNC));
+    SEE("null_data",
+        cuUserObjectCreate(&object, NULL, destructor, 1, NO_SYNC));
     SEE("release", cuUserObjectRelease(object, 1));
     see_destroyed("destroyed");
 }
@@ -142,8 +139,8 @@ static void moved(void)
     CUgraph graph = NULL;
 
     drv.cuGraphCreate(&graph, 0);
-    SEE("retain", cuGraphRetainUserObject(graph, object, 1,
-                                          CU_GRAPH_USER_OBJECT_MOVE));
+    SEE("retain",
+        cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
     SEE("destroy", cuGraphDestroy(graph));
     see_destroyed("graph_destroyed");
 }
@@ -155,8 +152,8 @@ static void released_by_graph(void)
 
     drv.cuGraphCreate(&graph, 0);
     SEE("not_retained", cuGraphReleaseUserObject(graph, object, 1));
-    SEE("move", cuGraphRetainUserObject(graph, object, 1,
-                                        CU_GRAPH_USER_OBJECT_MOVE));
+    SEE("move",
+        cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
     SEE("too_many", cuGraphReleaseUserObject(graph, object, 2));
     SEE("release", cuGraphReleaseUserObject(graph, object, 1));
     see_destroyed("released");
@@ -328,8 +325,8 @@ static void calls_at_release(void)
     CUuserObject object = NULL;
 
     memset(&answers, 0xff, sizeof answers);
-    SEE("create", cuUserObjectCreate(&object, NULL, calling_destructor, 1,
-                                     NO_SYNC));
+    SEE("create",
+        cuUserObjectCreate(&object, NULL, calling_destructor, 1, NO_SYNC));
     SEE("release", cuUserObjectRelease(object, 1));
     see_destroyed("destroyed");
     see_answers();
@@ -343,8 +340,8 @@ static void calls_at_exec_destroy(void)
 
     memset(&answers, 0xff, sizeof answers);
     drv.cuGraphCreate(&graph, 0);
-    SEE("create", cuUserObjectCreate(&object, NULL, calling_destructor, 1,
-                                     NO_SYNC));
+    SEE("create",
+        cuUserObjectCreate(&object, NULL, calling_destructor, 1, NO_SYNC));
     drv.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
     drv.cuGraphInstantiateWithFlags(&exec, graph, 0);
     drv.cuGraphDestroy(graph);

@@ -131,8 +131,7 @@ static void export_types(void)
     see_export("fabric", pool, 8);
     SEE("flags", cuMemPoolExportToShareableHandle(&fd, pool, POSIX, 1));
     SEE("null_pool", cuMemPoolExportToShareableHandle(&fd, NULL, POSIX, 0));
-    SEE("null_output", cuMemPoolExportToShareableHandle(NULL, pool, POSIX,
-                                                        0));
+    SEE("null_output", cuMemPoolExportToShareableHandle(NULL, pool, POSIX, 0));
     drv.cuMemPoolDestroy(ordinary);
     drv.cuMemPoolDestroy(pool);
 }
@@ -338,8 +337,8 @@ static bool take_pool(CUmemoryPool *pool, CUdeviceptr *address,
     }
     fact_result("second_import", import_pool(pool, fd));
     close(fd);
-    SEE("second_pointer", cuMemPoolImportPointer(address, *pool,
-                                                 &parcel->data));
+    SEE("second_pointer",
+        cuMemPoolImportPointer(address, *pool, &parcel->data));
     return *address != 0;
 }
 
@@ -372,8 +371,8 @@ static void see_imported(CUmemoryPool pool, CUdeviceptr address)
     memset(&desc, 0, sizeof desc);
     desc.location = location;
     desc.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    SEE("second_alloc", cuMemAllocFromPoolAsync(&block, 4096, pool,
-                                                CU_STREAM_LEGACY));
+    SEE("second_alloc",
+        cuMemAllocFromPoolAsync(&block, 4096, pool, CU_STREAM_LEGACY));
     SEE("second_get_access", cuMemPoolGetAccess(&flags, pool, &location));
     fact_number("second_access", flags);
     SEE("second_set_access", cuMemPoolSetAccess(pool, &desc, 1));

@@ -212,8 +212,8 @@ void second_say_done(void)
     second_send(&word, 1, -1);
 }
 
-static const struct fidelity_errand *
-find_errand(const struct fidelity_errand *list, const char *name)
+static const struct fidelity_errand *find_errand(
+    const struct fidelity_errand *list, const char *name)
 {
     while (list->name != NULL && strcmp(list->name, name) != 0) {
         list++;

@@ -28,8 +28,7 @@ static CUresult import_piece(CUmemGenericAllocationHandle *piece, int fd)
 {
     *piece = 0;
     return drv.cuMemImportFromShareableHandle(
-        piece, (void *)(intptr_t)fd,
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+        piece, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 }
 
 static void see_export(const char *what, CUmemGenericAllocationHandle piece,
@@ -43,8 +42,8 @@ static void see_export(const char *what, CUmemGenericAllocationHandle piece,
     CUresult res;
 
     memset(&shared, 0xff, sizeof shared);
-    res = drv.cuMemExportToShareableHandle(
-        &shared, piece, (CUmemAllocationHandleType)type, 0);
+    res = drv.cuMemExportToShareableHandle(&shared, piece,
+                                           (CUmemAllocationHandleType)type, 0);
     fact_result(what, res);
     if (res == CUDA_SUCCESS &&
         type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
@@ -142,9 +141,8 @@ static void import_here(void)
 
     memset(&prop, 0, sizeof prop);
     SEE("map", cuMemMap(range, PAGE_BYTES, 0, piece, 0));
-    fact_result("access",
-                set_access(range, PAGE_BYTES,
-                           CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    fact_result("access", set_access(range, PAGE_BYTES,
+                                     CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
     fact_result("export", export_piece(&fd, piece));
     fact_result("import", import_piece(&import, fd));
     fact_yes("same_handle", import == piece);
@@ -156,9 +154,9 @@ static void import_here(void)
          (int)prop.type, (int)prop.location.type, prop.location.id,
          (int)prop.requestedHandleTypes);
     SEE("map_import", cuMemMap(alias, PAGE_BYTES, 0, import, 0));
-    fact_result("access_import",
-                set_access(alias, PAGE_BYTES,
-                           CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    fact_result(
+        "access_import",
+        set_access(alias, PAGE_BYTES, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
     fact_result("fill", fill_bytes(range, 5, PAGE_BYTES));
     fact("import_holds", "%s", compare_bytes(alias, 5, PAGE_BYTES));
     fact_result("export_import", export_piece(&fd, import));
@@ -199,10 +197,9 @@ static void import_wrong(void)
     see_import("pool", pool_fd, 1);
     see_import("type_none", fd, 0);
     see_import("type_unknown", fd, 0x40);
-    SEE("null_output",
-        cuMemImportFromShareableHandle(
-            NULL, (void *)(intptr_t)fd,
-            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    SEE("null_output", cuMemImportFromShareableHandle(
+                           NULL, (void *)(intptr_t)fd,
+                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     close(fd);
     see_import("closed", fd, 1);
     close(null_fd);
@@ -241,9 +238,9 @@ static void export_host(void)
 static void map_import(CUmemGenericAllocationHandle import, CUdeviceptr range)
 {
     SEE("second_map", cuMemMap(range, PAGE_BYTES, 0, import, 0));
-    fact_result("second_access",
-                set_access(range, PAGE_BYTES,
-                           CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    fact_result(
+        "second_access",
+        set_access(range, PAGE_BYTES, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
 }
 
 static void piece_errand(void)

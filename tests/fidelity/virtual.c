@@ -176,8 +176,12 @@ static void create_handle_types(void)
         const char *name;
         int types;
     } types[] = {
-        {"posix", 1}, {"win32", 2},  {"win32_kmt", 4},
-        {"fabric", 8}, {"posix_and_fabric", 9}, {"unknown", 0x40},
+        {"posix", 1},
+        {"win32", 2},
+        {"win32_kmt", 4},
+        {"fabric", 8},
+        {"posix_and_fabric", 9},
+        {"unknown", 0x40},
     };
     CUmemAllocationProp prop = piece_properties();
 
@@ -224,7 +228,8 @@ static void release_twice(void)
     SEE("twice", cuMemRelease(piece));
 }
 
-static void see_properties(const char *what, CUmemGenericAllocationHandle piece)
+static void see_properties(const char *what,
+                           CUmemGenericAllocationHandle piece)
 {
     CUmemAllocationProp prop;
     CUresult res;
@@ -308,8 +313,8 @@ static void retain(void)
     see_retain("pool_block", block);
     drv.cuMemFreeAsync(block, CU_STREAM_LEGACY);
     drv.cuStreamSynchronize(CU_STREAM_LEGACY);
-    SEE("null_output", cuMemRetainAllocationHandle(
-                           NULL, (void *)(uintptr_t)mapping.address));
+    SEE("null_output",
+        cuMemRetainAllocationHandle(NULL, (void *)(uintptr_t)mapping.address));
     drv.cuMemAddressFree(range, 2 * PAGE_BYTES);
     mapping_drop(&mapping);
 }
@@ -338,7 +343,8 @@ static void see_reserve(const char *what, size_t bytes, size_t alignment,
                         CUdeviceptr hint)
 {
     CUdeviceptr address = 0;
-    CUresult res = drv.cuMemAddressReserve(&address, bytes, alignment, hint, 0);
+    CUresult res =
+        drv.cuMemAddressReserve(&address, bytes, alignment, hint, 0);
 
     if (res != CUDA_SUCCESS) {
         fact_result(what, res);
@@ -436,8 +442,8 @@ static void reserve_next(void)
     drv.cuMemAddressFree(range, 8 * PAGE_BYTES);
     drv.cuMemAddressReserve(&first, PAGE_BYTES, 0, range, 0);
     fact_yes("first_followed", first == range);
-    SEE("second", cuMemAddressReserve(&second, PAGE_BYTES, 0,
-                                      first + PAGE_BYTES, 0));
+    SEE("second",
+        cuMemAddressReserve(&second, PAGE_BYTES, 0, first + PAGE_BYTES, 0));
     fact_yes("second_followed", second == first + PAGE_BYTES);
     SEE("free_both_as_one", cuMemAddressFree(first, 2 * PAGE_BYTES));
     SEE("free_first", cuMemAddressFree(first, PAGE_BYTES));
@@ -467,8 +473,7 @@ static void address_free(void)
     SEE("less", cuMemAddressFree(range, PAGE_BYTES));
     SEE("more", cuMemAddressFree(range, 8 * PAGE_BYTES));
     SEE("zero", cuMemAddressFree(range, 0));
-    SEE("upper_part",
-        cuMemAddressFree(range + PAGE_BYTES, 3 * PAGE_BYTES));
+    SEE("upper_part", cuMemAddressFree(range + PAGE_BYTES, 3 * PAGE_BYTES));
     SEE("odd", cuMemAddressFree(range + 1, 4 * PAGE_BYTES));
     SEE("exact", cuMemAddressFree(range, 4 * PAGE_BYTES));
     SEE("twice", cuMemAddressFree(range, 4 * PAGE_BYTES));
