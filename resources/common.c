@@ -41,23 +41,12 @@ ccmr_status ccmr__option_find(const ccmr_kind *kind, const char *name,
                       kind->name, name);
 }
 
-ccmr_status ccmr__stream_finish(ccmr_stream stream, ccmr__device *device,
-                                const void *ptr)
+ccmr_status ccmr__stream_finish(ccmr_stream stream, ccmr__device *device)
 {
-    unsigned type;
     ccmr_status status;
-    CUresult res;
 
     if (stream == CCMR_STREAM_READY) {
         return CCMR_SUCCESS;
-    }
-    /* Not permitted in host functions, where synchronising the function's own
-     * stream is not refused, but never ends. */
-    res = CCMR__CU(cuPointerGetAttribute)(&type,
-                                          CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                          (CUdeviceptr)(uintptr_t)ptr);
-    if (res != CUDA_SUCCESS) {
-        return ccmr__fail_address(ptr, (int)res, "cuPointerGetAttribute");
     }
     status = ccmr__stream_check(stream, device);
     if (status != CCMR_SUCCESS) {

@@ -28,14 +28,11 @@ ccmr_status ccmr__option_find(const ccmr_kind *kind, const char *name,
                               size_t *index);
 
 /**
- * Before a synchronous free of `ptr`, in the device's context: check the
- * stream, and wait until the work that is queued on it is finished. An address
- * that the driver does not know is refused before anything is waited for, and
- * so is a free inside a host function of a stream, which would wait for
- * itself. CCMR_STREAM_READY needs none of this.
+ * Before a synchronous free, in the device's context: check the stream, and
+ * wait until the work that is queued on it is finished. CCMR_STREAM_READY
+ * needs neither.
  */
-ccmr_status ccmr__stream_finish(ccmr_stream stream, ccmr__device *device,
-                                const void *ptr);
+ccmr_status ccmr__stream_finish(ccmr_stream stream, ccmr__device *device);
 
 /**
  * A block comes back at an address that the resource cannot have given out,

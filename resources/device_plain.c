@@ -123,7 +123,7 @@ static ccmr_status device_plain_deallocate(void *object, void *ptr,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    status = ccmr__stream_finish(stream, self->device, ptr);
+    status = ccmr__stream_finish(stream, self->device);
     if (status == CCMR_SUCCESS) {
         res = CCMR__CU(cuMemFree)((CUdeviceptr)(uintptr_t)ptr);
         if (res != CUDA_SUCCESS) {

@@ -150,7 +150,7 @@ static ccmr_status give(const legacy_pinned *self, void *ptr, size_t alignment,
     CUresult res;
 
     if (status == CCMR_SUCCESS) {
-        status = ccmr__stream_finish(stream, self->device, ptr);
+        status = ccmr__stream_finish(stream, self->device);
     }
     if (status != CCMR_SUCCESS) {
         return status;
