@@ -13,8 +13,7 @@ dist_traces_DATA = \
 	bench/traces/vit_multistream_infer.csv.gz
 
 EXTRA_DIST += \
-	bench/results/2026-12-01-h200-driver-costs.txt \
-	bench/results/README.md
+	bench/results
 
 if BUILD_BENCH
 bin_PROGRAMS += cucoremr-bench

@@ -10,6 +10,7 @@
 #include "lib/resource.h"
 #include "lib/resource_object.h"
 #include "lib/stream.h"
+#include "lib/upstream.h"
 #include "lib/struct.h"
 
 static ccmr_status __attribute__((cold, noinline))
@@ -53,12 +54,11 @@ refuse_null(const char *what)
     return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "%s is NULL", what);
 }
 
-/* An operation of the resource failed: see that the detail says who, even
- * where an implementer describes nothing: then no detail was written since
- * there were `before`. */
-static ccmr_status __attribute__((cold, noinline))
-describe_failure(const ccmr_resource *resource, ccmr_status status,
-                 size_t bytes, unsigned before)
+/* An implementer that describes nothing has written no detail since there
+ * were `before`. */
+ccmr_status ccmr__describe_failure(const ccmr_resource *resource,
+                                   ccmr_status status, size_t bytes,
+                                   unsigned before)
 {
     ccmr__thread *self = ccmr__thread_self();
     ccmr_error_detail *detail = &self->detail;
@@ -74,20 +74,18 @@ describe_failure(const ccmr_resource *resource, ccmr_status status,
     return status;
 }
 
-static ccmr_status __attribute__((cold, noinline))
-count_failure(ccmr_resource *resource, ccmr_status status, size_t bytes,
-              unsigned before)
+ccmr_status ccmr__count_failure(ccmr_resource *resource, ccmr_status status,
+                                size_t bytes, unsigned before)
 {
     unsigned slot = ccmr__thread_self()->slot;
 
     ccmr__shard_add(slot, &resource->census.shards[slot].failures, 1);
-    return describe_failure(resource, status, bytes, before);
+    return ccmr__describe_failure(resource, status, bytes, before);
 }
 
-/* An implementer broke the contract: take the block back, if there is one. */
-static ccmr_status __attribute__((cold, noinline))
-refuse_block(ccmr_resource *resource, void *block, size_t bytes,
-             size_t alignment, ccmr_stream stream)
+ccmr_status ccmr__refuse_block(ccmr_resource *resource, void *block,
+                               size_t bytes, size_t alignment,
+                               ccmr_stream stream)
 {
     if (block == NULL) {
         (void)ccmr__fail(CCMR_ERROR_USER, "%s succeeded with a NULL pointer",
@@ -99,8 +97,8 @@ refuse_block(ccmr_resource *resource, void *block, size_t bytes,
                          "%s gave %p, which is not aligned to %zu",
                          resource->name, block, alignment);
     }
-    return count_failure(resource, CCMR_ERROR_USER, bytes,
-                         ccmr__thread_self()->failures - 1);
+    return ccmr__count_failure(resource, CCMR_ERROR_USER, bytes,
+                               ccmr__thread_self()->failures - 1);
 }
 
 /* 0 is legacy; what is no stream is refused. Returns 0 for those. */
@@ -131,11 +129,7 @@ ccmr_status(ccmr_resource_allocate)(ccmr_resource *resource, size_t bytes,
                                     void **ptr)
 {
     ccmr_status status = ccmr__process_check();
-    const ccmr__thread *self;
-    ccmr__shard *shard;
-    unsigned before;
     size_t usable;
-    void *block;
 
     if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
         return status;
@@ -164,22 +158,7 @@ ccmr_status(ccmr_resource_allocate)(ccmr_resource *resource, size_t bytes,
         return ccmr__fail(CCMR_ERROR_RELEASED, "%s has been released",
                           resource->name);
     }
-    self = ccmr__thread_self();
-    before = self->failures;
-    status =
-        resource->ops.allocate(resource->self, bytes, usable, stream, &block);
-    if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
-        return count_failure(resource, status, bytes, before);
-    }
-    if (__builtin_expect(
-            block == NULL || ((uintptr_t)block & (usable - 1)) != 0, 0)) {
-        return refuse_block(resource, block, bytes, usable, stream);
-    }
-    shard = &resource->census.shards[self->slot];
-    ccmr__shard_add(self->slot, &shard->allocations, 1);
-    ccmr__shard_add(self->slot, &shard->bytes, (int64_t)bytes);
-    *ptr = block;
-    return CCMR_SUCCESS;
+    return ccmr__allocate_checked(resource, bytes, usable, stream, ptr);
 }
 
 ccmr_status(ccmr_resource_deallocate)(ccmr_resource *resource, void *ptr,
@@ -187,9 +166,6 @@ ccmr_status(ccmr_resource_deallocate)(ccmr_resource *resource, void *ptr,
                                       ccmr_stream stream)
 {
     ccmr_status status = ccmr__process_check();
-    const ccmr__thread *self;
-    ccmr__shard *shard;
-    unsigned before;
     size_t usable;
 
     if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
@@ -214,20 +190,7 @@ ccmr_status(ccmr_resource_deallocate)(ccmr_resource *resource, void *ptr,
                                 "deallocate of %p: 0 bytes, but a block", ptr)
                    : refuse_size(resource, bytes);
     }
-    self = ccmr__thread_self();
-    before = self->failures;
-    status =
-        resource->ops.deallocate(resource->self, ptr, bytes, usable, stream);
-    if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
-        return describe_failure(resource, status, bytes, before);
-    }
-    /* Until it is counted the block keeps the resource alive. */
-    shard = &resource->census.shards[self->slot];
-    ccmr__census_enter(shard, self->slot);
-    ccmr__shard_add(self->slot, &shard->deallocations, 1);
-    ccmr__shard_add(self->slot, &shard->bytes, -(int64_t)bytes);
-    ccmr__resource_leave(resource, shard, self->slot);
-    return CCMR_SUCCESS;
+    return ccmr__deallocate_checked(resource, ptr, bytes, usable, stream);
 }
 
 /* What decides where nobody else does: what was asked for, else the stream
@@ -288,5 +251,6 @@ ccmr_status(ccmr_resource_choose_free_stream)(ccmr_resource *resource,
                                               chosen);
     return status == CCMR_SUCCESS
                ? status
-               : describe_failure(resource, status, block->bytes, before);
+               : ccmr__describe_failure(resource, status, block->bytes,
+                                        before);
 }

@@ -33,6 +33,7 @@ lib_libccmr_core_la_SOURCES = \
 	lib/text.h \
 	lib/thread.c \
 	lib/thread.h \
+	lib/upstream.h \
 	lib/version.c
 
 include lib/stack.mk

@@ -17,6 +17,7 @@
 #include "lib/error.h"
 #include "lib/resource.h"
 #include "lib/text.h"
+#include "lib/upstream.h"
 #include "resources/common.h"
 #include "resources/limiting/credit.h"
 #include "resources/registry.h"
@@ -57,7 +58,7 @@ static ccmr_status limiting_allocate(void *object, size_t bytes,
         return fail_limit(self, bytes, live);
     }
     status =
-        ccmr_resource_allocate(self->upstream, bytes, alignment, stream, ptr);
+        ccmr__allocate_checked(self->upstream, bytes, alignment, stream, ptr);
     if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
         ccmr__credit_give(&self->credit, bytes);
     }
@@ -68,7 +69,7 @@ static ccmr_status limiting_deallocate(void *object, void *ptr, size_t bytes,
                                        size_t alignment, ccmr_stream stream)
 {
     limiting *self = object;
-    ccmr_status status = ccmr_resource_deallocate(self->upstream, ptr, bytes,
+    ccmr_status status = ccmr__deallocate_checked(self->upstream, ptr, bytes,
                                                   alignment, stream);
 
     if (__builtin_expect(status == CCMR_SUCCESS, 1)) {

@@ -21,6 +21,7 @@
 #include "lib/resource.h"
 #include "lib/struct.h"
 #include "lib/text.h"
+#include "lib/upstream.h"
 #include "resources/common.h"
 #include "resources/logging/log.h"
 #include "resources/registry.h"
@@ -104,7 +105,7 @@ static ccmr_status logging_allocate(void *object, size_t bytes,
     logging *self = object;
     uint64_t start = clock_start(self);
     void *block = NULL;
-    ccmr_status status = ccmr_resource_allocate(self->upstream, bytes,
+    ccmr_status status = ccmr__allocate_checked(self->upstream, bytes,
                                                 alignment, stream, &block);
 
     log_allocation(self, status, block, bytes, alignment, stream, start);
@@ -134,7 +135,7 @@ static ccmr_status logging_deallocate(void *object, void *ptr, size_t bytes,
         row.chosen = choose(self, &row, CCMR_STREAM_UNSET, stream);
     }
     write_row(self, &row);
-    status = ccmr_resource_deallocate(self->upstream, ptr, bytes, alignment,
+    status = ccmr__deallocate_checked(self->upstream, ptr, bytes, alignment,
                                       stream);
     if (__builtin_expect(status != CCMR_SUCCESS, 0)) {
         log_allocation(self, CCMR_SUCCESS, ptr, bytes, alignment, stream,
