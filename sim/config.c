@@ -154,6 +154,8 @@ void sim_configure(void)
     read_bytes("CUCOREMR_SIM_MEMORY", &capacity);
     read_mode();
     read_hidden();
+    sim.strict = read_number("CUCOREMR_SIM_STRICT", 0, 1, &number) &&
+                 number != 0;
     sim_devices_default(capacity);
     sim_note_special();
 }

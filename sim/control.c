@@ -10,6 +10,7 @@
 #include "sim/device.h"
 #include "sim/event.h"
 #include "sim/fault.h"
+#include "sim/hazard.h"
 #include "sim/log.h"
 #include "sim/memory.h"
 #include "sim/plain.h"
@@ -94,6 +95,7 @@ static void forget_everything(void)
     sim_streams_reset();
     sim_events_reset();
     sim_fault_forget();
+    sim_hazards_forget();
     sim_log_start(0);
     memset(sim.calls, 0, sizeof sim.calls);
     memset(sim.hidden, 0, sizeof sim.hidden);
@@ -401,6 +403,46 @@ static int is_alive(uint64_t address)
     return end(alive);
 }
 
+/* Hazards. */
+
+static uint64_t hazards(void)
+{
+    uint64_t total;
+
+    if (!begin()) {
+        return 0;
+    }
+    total = sim_hazard_count();
+    end(0);
+    return total;
+}
+
+static int hazard_read(size_t index, ccmr_sim_hazard *hazard)
+{
+    return begin() ? end(sim_hazard_read(index, hazard)) : -1;
+}
+
+static uint64_t forget_hazards(void)
+{
+    uint64_t total;
+
+    if (!begin()) {
+        return 0;
+    }
+    total = sim_hazards_forget();
+    end(0);
+    return total;
+}
+
+static int set_strict(int on)
+{
+    if (!begin()) {
+        return -1;
+    }
+    sim.strict = on != 0;
+    return end(0);
+}
+
 __attribute__((visibility("default")))
 const ccmr_sim_table ccmr_sim_control = {
     .size = sizeof(ccmr_sim_table),
@@ -431,4 +473,8 @@ const ccmr_sim_table ccmr_sim_control = {
     .log_read = log_read,
     .peek = peek,
     .is_alive = is_alive,
+    .hazards = hazards,
+    .hazard_read = hazard_read,
+    .forget_hazards = forget_hazards,
+    .set_strict = set_strict,
 };

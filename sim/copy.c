@@ -26,9 +26,12 @@ static CUresult carry(struct sim_stream *stream, const struct sim_op *wanted,
 
     if (stream->capture == NULL && sim_runs_now(stream)) {
         if (stream->context->broken == CUDA_SUCCESS) {
+            sim_stream_pass(stream);
             sim_op_carry_out(stream->context, wanted);
         }
-        return stream->context->broken;
+        return stream->context->broken == CUDA_SUCCESS && wait
+                   ? sim_wait_stream(stream, stream->enqueued, &stream->clock)
+                   : stream->context->broken;
     }
     op = sim_op_new(wanted->kind);
     if (op == NULL) {
@@ -53,7 +56,7 @@ static CUresult carry(struct sim_stream *stream, const struct sim_op *wanted,
     }
     res = sim_submit(stream, op);
     if (res == CUDA_SUCCESS && wait) {
-        res = sim_wait_stream(stream, stream->enqueued);
+        res = sim_wait_stream(stream, stream->enqueued, &stream->clock);
     }
     return res;
 }

@@ -59,9 +59,7 @@ static void unrecord(struct sim_event *event)
         sim_stream_drop(event->stream);
         event->stream = NULL;
     }
-    if (event->known.items != NULL) {
-        sim_places_clear(&event->known);
-    }
+    sim_clock_empty(&event->clock);
     event->capture = 0;
     event->node = NULL;
     event->timed = false;
@@ -70,6 +68,7 @@ static void unrecord(struct sim_event *event)
 static void delete_event(struct sim_event *event)
 {
     unrecord(event);
+    sim_clock_clear(&event->clock);
     if (event->prev != NULL) {
         event->prev->next = event->next;
     } else {
@@ -174,13 +173,22 @@ static CUresult record_captured(struct sim_event *event,
     return CUDA_SUCCESS;
 }
 
-/* The event stands for the work of the stream up to now. */
-static void remember(struct sim_event *event, struct sim_stream *stream)
+/* The event stands for the work of the stream up to that place, which is the
+ * record's own. */
+static bool remember(struct sim_event *event, struct sim_stream *stream,
+                     uint64_t position)
 {
+    unrecord(event);
+    if (!sim_clock_join(&event->clock, &stream->clock)) {
+        sim_clock_empty(&event->clock);
+        return false;
+    }
     event->recorded = true;
     event->stream = stream;
-    event->position = stream->enqueued;
+    event->position = position;
+    event->generation++;
     sim_stream_hold(stream);
+    return true;
 }
 
 static CUresult record_place(struct sim_event *event,
@@ -192,17 +200,13 @@ static CUresult record_place(struct sim_event *event,
     if (op == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    unrecord(event);
-    op->event = event->handle;
-    op->generation = ++event->generation;
     /* Before it is enqueued, since then other threads may come in. */
-    remember(event, stream);
-    event->position++;
-    if (!sim_places_merge(&event->known, &stream->known)) {
+    if (!remember(event, stream, stream->enqueued + 1)) {
         sim_op_free(op);
-        unrecord(event);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    op->event = event->handle;
+    op->generation = event->generation;
     res = sim_submit(stream, op);
     if (res != CUDA_SUCCESS) {
         unrecord(event);
@@ -235,9 +239,9 @@ static CUresult record(struct sim_thread *self, CUevent handle,
         return record_captured(event, stream);
     }
     if (sim_runs_now(stream)) {
-        unrecord(event);
-        remember(event, stream);
-        event->generation++;
+        if (!remember(event, stream, sim_stream_pass(stream))) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
         if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0) {
             event->timed = true;
             event->when = now();
@@ -325,7 +329,7 @@ static CUresult synchronize(CUevent handle)
     if (event->stream == NULL) {
         return CUDA_SUCCESS;
     }
-    return sim_wait_stream(event->stream, event->position);
+    return sim_wait_stream(event->stream, event->position, &event->clock);
 }
 
 CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
@@ -376,13 +380,14 @@ static CUresult wait_place(struct sim_event *event, struct sim_stream *stream)
 {
     struct sim_op *op;
 
-    if (event->stream == NULL || sim_reached(event->stream, event->position)) {
+    if (event->stream == NULL || event->stream == stream) {
         return CUDA_SUCCESS;
     }
-    if (!sim_places_merge(&stream->known, &event->known)) {
+    if (!sim_clock_join(&stream->clock, &event->clock) ||
+        !sim_clock_add(&stream->clock, event->stream->line, event->position)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (event->stream == stream) {
+    if (sim_reached(event->stream, event->position)) {
         return CUDA_SUCCESS;
     }
     op = sim_op_new(SIM_OP_WAIT);

@@ -21,7 +21,7 @@ struct sim_event {
     unsigned flags;
     struct sim_stream *stream; /**< NULL: nothing to wait for */
     uint64_t position;
-    struct sim_places known;
+    struct sim_clock clock; /**< and what that place is ordered behind */
     uint64_t capture;      /**< recorded in that capture, or 0 */
     struct sim_node *node; /**< its last node there */
     bool recorded;

@@ -260,6 +260,7 @@ CUresult sim_enter(struct sim_frame *frame, enum sim_call call)
     sim_lock_unlocked();
     frame->locked = true;
     frame->self->call = call;
+    sim.sequence++;
     sim.calls[call]++;
     if (sim.special != 0) {
         res = check_special(frame, flags);

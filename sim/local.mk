@@ -14,6 +14,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/capture.c \
 	sim/capture.h \
 	sim/capture_api.c \
+	sim/clock.c \
+	sim/clock.h \
 	sim/config.c \
 	sim/config.h \
 	sim/context.c \
@@ -37,6 +39,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/graph.h \
 	sim/handle.c \
 	sim/handle.h \
+	sim/hazard.c \
+	sim/hazard.h \
 	sim/log.c \
 	sim/log.h \
 	sim/memory.c \

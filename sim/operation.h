@@ -3,6 +3,7 @@
 #ifndef SIM_OPERATION_H
 #define SIM_OPERATION_H
 
+#include "sim/places.h"
 #include "sim/stream.h"
 
 enum sim_op_kind {

@@ -58,45 +58,11 @@ bool sim_places_add(struct sim_places *places, struct sim_stream *stream,
     return true;
 }
 
-bool sim_places_merge(struct sim_places *into, const struct sim_places *from)
-{
-    bool all = true;
-    size_t i;
-
-    for (i = 0; i < from->count; i++) {
-        all = sim_places_add(into, from->items[i].stream,
-                             from->items[i].position) &&
-              all;
-    }
-    return all;
-}
-
-bool sim_places_cover(const struct sim_places *places,
-                      const struct sim_stream *stream, uint64_t position)
-{
-    size_t i;
-
-    for (i = 0; i < places->count; i++) {
-        if (places->items[i].stream == stream) {
-            return places->items[i].position >= position;
-        }
-    }
-    return false;
-}
-
-void sim_places_empty(struct sim_places *places)
-{
-    size_t count = places->count;
-
-    places->count = 0;
-    while (count > 0) {
-        sim_stream_drop(places->items[--count].stream);
-    }
-}
-
 void sim_places_clear(struct sim_places *places)
 {
-    sim_places_empty(places);
+    while (places->count > 0) {
+        sim_stream_drop(places->items[--places->count].stream);
+    }
     free(places->items);
     *places = (struct sim_places){.items = NULL};
 }

@@ -24,12 +24,6 @@ struct sim_places {
 /** Add a place unless it has been reached or a later one is there. */
 bool sim_places_add(struct sim_places *places, struct sim_stream *stream,
                     uint64_t position);
-bool sim_places_merge(struct sim_places *into, const struct sim_places *from);
-/** Is (stream, position) covered? */
-bool sim_places_cover(const struct sim_places *places,
-                      const struct sim_stream *stream, uint64_t position);
-/** Forget all places, keep the room for others. */
-void sim_places_empty(struct sim_places *places);
 void sim_places_clear(struct sim_places *places);
 
 #endif

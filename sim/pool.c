@@ -120,11 +120,11 @@ static void put_pending(struct sim_pending *pending, struct sim_extent *extent,
     pending_insert(pending, extent, pending->newest);
 }
 
-/* Memory whose place was reached becomes free. */
-static void harvest(struct sim_pending *pending)
+/* Memory freed up to that place becomes free. */
+static void harvest(struct sim_pending *pending, uint64_t position)
 {
     while (pending->oldest != NULL &&
-           sim_reached(pending->stream, pending->oldest->position)) {
+           pending->oldest->position <= position) {
         struct sim_extent *extent = pending->oldest;
 
         pending_remove(pending, extent);
@@ -132,8 +132,9 @@ static void harvest(struct sim_pending *pending)
     }
 }
 
-/* Without opportunistic reuse it is not enough that a stream happens to have
- * come that far: the host has to have synchronised. */
+/* That a stream happens to have come so far makes nothing free: the host has
+ * to have synchronised, or an allocation may look. But nobody will any more
+ * where the pool was destroyed. */
 void sim_pools_reached(struct sim_stream *stream)
 {
     struct sim_pending *pending = stream->pendings;
@@ -141,18 +142,32 @@ void sim_pools_reached(struct sim_stream *stream)
     while (pending != NULL) {
         struct sim_pending *next = pending->next_of_stream;
 
-        if (pending->pool->opportunistic && pending->oldest != NULL) {
-            harvest(pending);
+        if (pending->pool->handle == NULL && !pending->pool->is_graph) {
+            sim_pool_look(pending->pool);
             sim_pool_settle(pending->pool);
         }
         pending = next;
     }
 }
 
-/* The host knows that the stream has come that far. */
+/* Opportunistic reuse: what happens to be finished becomes free. */
+void sim_pool_look(struct sim_pool *pool)
+{
+    struct sim_pending *pending;
+
+    for (pending = pool->pendings; pending != NULL;
+         pending = pending->next_of_pool) {
+        harvest(pending, pending->stream->completed);
+    }
+}
+
+/* The host knows how far the stream has come. */
 static void synchronized(struct sim_pending *pending)
 {
-    harvest(pending);
+    struct sim_stream *stream = pending->stream;
+
+    harvest(pending, stream->context != NULL ? stream->line->seen
+                                             : stream->completed);
     if (pending->oldest == NULL) {
         drop_pending(pending);
     }
@@ -177,6 +192,16 @@ void sim_pools_synchronized(struct sim_stream *stream)
         synchronized(pending);
         release(pool);
         pending = next;
+    }
+}
+
+void sim_pools_ended(struct sim_stream *stream)
+{
+    struct sim_line *line = stream->line;
+
+    line->seen = stream->completed;
+    if (stream->pendings != NULL) {
+        sim_pools_synchronized(stream);
     }
 }
 
@@ -301,7 +326,7 @@ static struct sim_extent *take_ordered(struct sim_pool *pool, size_t size,
 
         for (; extent != NULL; extent = extent->older) {
             if (extent->size >= size &&
-                sim_places_cover(&stream->known, pending->stream,
+                sim_clock_covers(&stream->clock, pending->stream->line,
                                  extent->position)) {
                 return take_pending(pending, extent, size, asked);
             }
@@ -333,6 +358,7 @@ static struct sim_extent *take_waiting(struct sim_pool *pool, size_t size,
     if (op == NULL) {
         return NULL;
     }
+    /* The stream's clock follows when it is enqueued. */
     if (!sim_places_add(&op->after, pending->stream, extent->position)) {
         sim_op_free(op);
         return NULL;
@@ -358,7 +384,11 @@ CUresult sim_pool_allocate(struct sim_pool *pool, size_t bytes,
     if (stream->pendings != NULL) {
         block = take_own(pool, size, bytes, stream);
     }
-    if (block == NULL && pool->follow_events && stream->known.count != 0) {
+    if (block == NULL && pool->opportunistic && pool->pending_extents != 0) {
+        sim_pool_look(pool);
+    }
+    if (block == NULL && pool->follow_events && stream->clock.count != 0 &&
+        pool->pending_extents != 0) {
         block = take_ordered(pool, size, bytes, stream);
     }
     if (block == NULL) {
@@ -403,10 +433,13 @@ CUresult sim_pool_free(struct sim_extent *block, struct sim_stream *stream)
     if (pending == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (pool->opportunistic && sim_runs_now(stream)) {
+    if (sim_runs_now(stream)) {
         count_free(pool, block);
-        sim_pool_put_ready(pool, block);
-        sim_pool_settle(pool);
+        put_pending(pending, block, sim_stream_pass(stream));
+        if (pool->handle == NULL) {
+            sim_pool_look(pool);
+            sim_pool_settle(pool);
+        }
         return CUDA_SUCCESS;
     }
     op = sim_op_new(SIM_OP_MARK);

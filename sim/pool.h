@@ -9,8 +9,12 @@
  *   +------+------+------+--------------+--------+-----------------------+--
  *
  * Free memory may be taken by any stream. Pending memory was freed on a
- * stream that has not run that far: the same stream may take it at once, as
- * may one that is ordered behind that place; another one only by waiting.
+ * stream, and the driver has not seen yet that the stream ran that far: the
+ * same stream may take it at once, as may one that is ordered behind that
+ * place; another one only if it happens to be finished, or by waiting. The
+ * driver sees it when the host synchronises, when the stream is destroyed, or
+ * when an allocation looks for memory; until then no trim gives it back, and
+ * destroying the pool is a hazard.
  * Physical memory is taken and given back in granules.
  */
 #ifndef SIM_POOL_H
@@ -69,8 +73,12 @@ CUresult sim_pool_free(struct sim_extent *block, struct sim_stream *stream);
 
 /** Take a block back at once: all work is known to be done. */
 void sim_pool_free_now(struct sim_extent *block);
-/** A stream ran on: what was freed there up to now is free. */
+/** A stream ran on: destroyed pools may be through. */
 void sim_pools_reached(struct sim_stream *stream);
+/** A stream that is idle was destroyed: all that was freed there is free. */
+void sim_pools_ended(struct sim_stream *stream);
+/** Make free what happens to be finished. */
+void sim_pool_look(struct sim_pool *pool);
 /** The host synchronised with a stream, or with all streams of a context:
  *  the pools to which those freed give back what their threshold says. */
 void sim_pools_synchronized(struct sim_stream *stream);

@@ -2,10 +2,12 @@
 /* Pool objects: what may be made, and what becomes of them. */
 #include "sim/pool.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/device.h"
+#include "sim/hazard.h"
 
 #define GRANULE ((size_t)32 << 20)
 #define HOST_GRANULE ((size_t)2 << 20)
@@ -301,7 +303,37 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool,
               poolProps != NULL ? poolProps->maxSize : 0);
 }
 
-static CUresult destroy(CUmemoryPool handle)
+/* Frees that the driver has not seen finish. */
+static void report_pending(const struct sim_thread *self,
+                           const struct sim_pool *pool)
+{
+    const struct sim_pending *pending = pool->pendings;
+    ccmr_sim_hazard hazard = {.kind = CCMR_SIM_POOL_DESTROYED_EARLY};
+
+    while (pending->oldest == NULL) {
+        pending = pending->next_of_pool;
+    }
+    hazard.address = pending->newest->base;
+    hazard.bytes = pending->newest->size;
+    hazard.object = (uintptr_t)pool->handle;
+    hazard.now = sim_party(self, sim_call_name(self->call));
+    hazard.before.stream_id = pending->stream->id;
+    hazard.before.position = pending->newest->position;
+    hazard.before.call = sim_call_name(SIM_cuMemFreeAsync);
+    sim_hazard_report(&hazard,
+                      "thread %" PRIu64 " destroys pool %p, call %" PRIu64
+                      ", but %zu bytes at %#" PRIx64
+                      " that were freed on stream id %" PRIu64
+                      " are %s: a real driver is corrupted by that",
+                      self->serial, (void *)pool->handle, sim.sequence,
+                      pending->newest->size, hazard.address,
+                      pending->stream->id,
+                      sim_reached(pending->stream, pending->newest->position)
+                          ? "not yet seen to be finished"
+                          : "still in use");
+}
+
+static CUresult destroy(const struct sim_thread *self, CUmemoryPool handle)
 {
     struct sim_pool *pool = sim_pool_find(handle);
     int d;
@@ -314,12 +346,16 @@ static CUresult destroy(CUmemoryPool handle)
             sim.devices[d].current_pool = sim.devices[d].default_pool;
         }
     }
+    if (pool->pending_extents != 0) {
+        report_pending(self, pool);
+    }
     give_handle(pool);
+    sim_pool_look(pool);
     sim_pool_settle(pool);
     return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
 {
-    SIM_ENTRY(cuMemPoolDestroy, destroy(pool), NULL, pool, 0, 0);
+    SIM_ENTRY(cuMemPoolDestroy, destroy(self, pool), NULL, pool, 0, 0);
 }

@@ -23,6 +23,7 @@ static struct sim_stream *stalled_streams; /* each held */
 void sim_schedule_seed(uint64_t seed)
 {
     sim.in_order = seed == 0;
+    sim.seed = seed;
     sim.random = seed;
 }
 
@@ -66,11 +67,11 @@ static void leave_busy(struct sim_stream *stream)
     busy[index] = busy[--busy_count];
     busy[index]->busy_index = index + 1;
     stream->busy_index = 0;
-    /* It waited for all of these: they have been reached. Streams that knew
-     * of one another would else keep each other for ever. */
-    sim_places_empty(&stream->known);
     if (sim_stream_is_blocking(stream)) {
         stream->context->blocking_busy--;
+    }
+    if (stream->retired) {
+        sim_pools_ended(stream);
     }
     sim_stream_drop(stream);
 }
@@ -306,6 +307,21 @@ bool sim_runs_now(const struct sim_stream *stream)
            context->legacy->busy_index == 0;
 }
 
+/* What the operation waits for, all later ones of the stream follow, too. */
+static bool note_order(struct sim_stream *stream,
+                       const struct sim_places *after)
+{
+    size_t i;
+
+    for (i = 0; i < after->count; i++) {
+        if (!sim_clock_add(&stream->clock, after->items[i].stream->line,
+                           after->items[i].position)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 CUresult sim_submit(struct sim_stream *stream, struct sim_op *op)
 {
     if (stream->context->broken != CUDA_SUCCESS) {
@@ -313,7 +329,7 @@ CUresult sim_submit(struct sim_stream *stream, struct sim_op *op)
         return stream->context->broken;
     }
     if (!add_implicit(stream, &op->after) ||
-        !sim_places_merge(&stream->known, &op->after) ||
+        !note_order(stream, &op->after) ||
         (stream->busy_index == 0 && !enter_busy(stream))) {
         sim_op_free(op);
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -30,8 +30,10 @@ void sim_released(void);
 
 /** Wait until a place is reached. The stream is held meanwhile. */
 void sim_wait_quietly(struct sim_stream *stream, uint64_t position);
-/** The same as the host's synchronisation, which pools notice. */
-CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position);
+/** The same as the host's synchronisation, which pools notice; also of what
+ *  the place is ordered behind. */
+CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position,
+                         const struct sim_clock *clock);
 /** Wait for the legacy stream, and so for all that it waits for. */
 CUresult sim_wait_legacy(struct sim_stream *legacy);
 CUresult sim_wait_context(struct sim_context *context);

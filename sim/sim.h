@@ -24,6 +24,7 @@
  *     CUCOREMR_SIM_SEED            seed of the schedule (0)
  *     CUCOREMR_SIM_DRIVER_VERSION  such as 13000 (13000)
  *     CUCOREMR_SIM_HIDE            name,name: calls that are not there
+ *     CUCOREMR_SIM_STRICT          1: a hazard ends the process (0)
  *
  * What is set through the table later counts instead. This header needs
  * neither cuda.h nor any other header of the project; stream handles are given
@@ -96,6 +97,36 @@ typedef struct ccmr_sim_census {
     uint64_t device_bytes;       /**< device memory taken, all devices */
     uint64_t touched_bytes;      /**< host memory that stands behind it */
 } ccmr_sim_census;
+
+/** What the simulator saw go wrong without any call failing. */
+typedef enum ccmr_sim_hazard_kind {
+    /** A pool was destroyed while frees to it were pending, or not yet seen
+     *  to be finished: a real driver is corrupted, and a later call on another
+     *  pool crashes or spins. `object` is the pool, `before` the stream. */
+    CCMR_SIM_POOL_DESTROYED_EARLY = 1
+} ccmr_sim_hazard_kind;
+
+/** Who did something. */
+typedef struct ccmr_sim_party {
+    uint64_t thread;    /**< as in the log */
+    uint64_t sequence;  /**< how many calls had been made by then */
+    uint64_t stream_id; /**< 0: no stream, but the host itself */
+    uint64_t position;  /**< which operation of that stream */
+    const char *call;   /**< never freed; may be NULL */
+} ccmr_sim_party;
+
+/** One hazard. Set `size` before the call. */
+typedef struct ccmr_sim_hazard {
+    size_t size;
+    ccmr_sim_hazard_kind kind;
+    uint64_t address; /**< the memory that it is about, or 0 */
+    uint64_t bytes;
+    uint64_t object;       /**< the pool that it is about, or 0 */
+    ccmr_sim_party now;    /**< what was done */
+    ccmr_sim_party before; /**< what it came too early after */
+    uint64_t seed;         /**< of the schedule */
+    char text[512];        /**< all of it for people */
+} ccmr_sim_hazard;
 
 /** Everything that can be steered. */
 typedef struct ccmr_sim_table {
@@ -178,6 +209,17 @@ typedef struct ccmr_sim_table {
     void *(*peek)(uint64_t address, size_t bytes);
     /** Is the block at that address alive? 1 or 0. */
     int (*is_alive)(uint64_t address);
+
+    /* Hazards. Each is also told on standard error. */
+
+    /** How many there were. */
+    uint64_t (*hazards)(void);
+    /** The i-th of them, the oldest first; the first 32 are kept. */
+    int (*hazard_read)(size_t index, ccmr_sim_hazard *hazard);
+    /** Forget them; tells how many there were. */
+    uint64_t (*forget_hazards)(void);
+    /** A hazard ends the process, as with CUCOREMR_SIM_STRICT=1. */
+    int (*set_strict)(int on);
 } ccmr_sim_table;
 
 /** The table itself; found by dlsym. */

@@ -87,10 +87,12 @@ struct sim_state {
     struct sim_device devices[SIM_MAX_DEVICES];
 
     ccmr_sim_mode mode;
-    uint64_t random;     /**< state of the schedule's generator */
+    uint64_t seed;       /**< of the schedule */
+    uint64_t random;     /**< state of its generator */
     bool in_order;       /**< seed 0: no chance at all */
     uint64_t wait_limit; /**< milliseconds */
 
+    uint64_t sequence; /**< calls ever */
     uint64_t calls[SIM_CALL_COUNT];
     struct sim_fault *faults;
     struct sim_log *log;
@@ -98,6 +100,8 @@ struct sim_state {
     struct sim_thread *threads;
     uint64_t thread_serial;
     unsigned captures; /**< captures that have not ended */
+    bool order;        /**< the order of accesses is checked */
+    bool strict;       /**< hazards end the process */
 };
 
 extern struct sim_state sim;

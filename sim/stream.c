@@ -6,6 +6,7 @@
 
 #include "sim/capture.h"
 #include "sim/context.h"
+#include "sim/pool.h"
 #include "sim/schedule.h"
 
 static struct sim_slots slots;
@@ -30,6 +31,11 @@ struct sim_stream *sim_stream_new(struct sim_context *context,
     stream->flags = flags;
     stream->priority = priority;
     stream->id = ++last_stream_id;
+    stream->line = sim_line_new(stream, stream->id);
+    if (stream->line == NULL) {
+        free(stream);
+        return NULL;
+    }
     stream->next = context->streams;
     if (context->streams != NULL) {
         context->streams->prev = stream;
@@ -65,7 +71,9 @@ void sim_stream_drop(struct sim_stream *stream)
     if (stream->context != NULL) {
         leave_context(stream);
     }
-    sim_places_clear(&stream->known);
+    sim_clock_clear(&stream->clock);
+    stream->line->stream = NULL;
+    sim_line_drop(stream->line);
     free(stream);
 }
 
@@ -78,8 +86,9 @@ static void retire(struct sim_stream *stream)
         sim_slot_give(&slots, &stream->handle->slot);
         stream->handle = NULL;
     }
-    /* Nobody asks any more; and two that know each other would never go. */
-    sim_places_empty(&stream->known);
+    if (stream->busy_index == 0) {
+        sim_pools_ended(stream);
+    }
     sim_stream_drop(stream);
 }
 
@@ -347,7 +356,7 @@ static CUresult synchronize(struct sim_thread *self, CUstream handle)
     if (stream->kind == SIM_STREAM_LEGACY) {
         return sim_wait_legacy(stream);
     }
-    return sim_wait_stream(stream, stream->enqueued);
+    return sim_wait_stream(stream, stream->enqueued, &stream->clock);
 }
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)

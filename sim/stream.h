@@ -6,8 +6,8 @@
 #ifndef SIM_STREAM_H
 #define SIM_STREAM_H
 
+#include "sim/clock.h"
 #include "sim/handle.h"
-#include "sim/places.h"
 #include "sim/state.h"
 
 #define SIM_PRIORITY_LEAST 0
@@ -47,9 +47,9 @@ struct sim_stream {
     struct sim_stream *next_stalled;
     bool running;      /**< its head is a host function at work */
     size_t busy_index; /**< place among busy streams, from 1; or 0 */
-    /** What later work of this stream is ordered behind, beyond its own:
-     *  unfinished places of other streams. */
-    struct sim_places known;
+    struct sim_line *line; /**< its work as others refer to it */
+    /** What later work of this stream is ordered behind, beyond its own. */
+    struct sim_clock clock;
 
     struct sim_capture *capture;     /**< NULL: not capturing */
     struct sim_node *capture_tail;   /**< what the next node follows */
@@ -60,6 +60,13 @@ struct sim_stream {
 struct sim_stream *sim_stream_new(struct sim_context *context,
                                   enum sim_stream_kind kind, unsigned flags,
                                   int priority);
+/** A piece of work that runs here and now, without the queue: its place. */
+static inline uint64_t sim_stream_pass(struct sim_stream *stream)
+{
+    stream->completed++;
+    return ++stream->enqueued;
+}
+
 void sim_stream_hold(struct sim_stream *stream);
 void sim_stream_drop(struct sim_stream *stream);
 

@@ -68,27 +68,64 @@ void sim_wait_quietly(struct sim_stream *stream, uint64_t position)
     sim_stream_drop(stream);
 }
 
-CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position)
+/* The host has waited for these places. Pools give back what they may. */
+static void saw(const struct sim_clock *clock)
 {
+    size_t i;
+
+    for (i = 0; i < clock->count; i++) {
+        struct sim_line *line = clock->ticks[i].line;
+        uint64_t position = clock->ticks[i].position;
+
+        if (line->done < position) {
+            line->done = position;
+        }
+        if (line->seen < position) {
+            line->seen = position;
+            if (line->stream != NULL) {
+                sim_pools_synchronized(line->stream);
+            }
+        }
+    }
+}
+
+CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position,
+                         const struct sim_clock *clock)
+{
+    struct sim_clock before = {.count = 0};
     CUresult broken;
 
+    /* As of now: during the wait other threads may add to it. Without memory
+     * the pools see less, which costs space and no more. */
+    (void)sim_clock_join(&before, clock);
+    (void)sim_clock_add(&before, stream->line, position);
     sim_stream_hold(stream);
     sim_wait_quietly(stream, position);
     broken = stream->context != NULL ? stream->context->broken
                                      : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    saw(&before);
     sim_pools_synchronized(stream);
     sim_stream_drop(stream);
+    sim_clock_clear(&before);
     return broken;
 }
 
 CUresult sim_wait_context(struct sim_context *context)
 {
+    struct sim_clock before = {.count = 0};
     uint64_t serial = sim_last_serial();
+    struct sim_stream *stream;
 
+    for (stream = context->streams; stream != NULL; stream = stream->next) {
+        (void)sim_clock_join(&before, &stream->clock);
+        (void)sim_clock_add(&before, stream->line, stream->enqueued);
+    }
     while (sim_work_left(context, -1, serial)) {
         step_or_wait();
     }
+    saw(&before);
     sim_pools_synchronized_context(context);
+    sim_clock_clear(&before);
     return context->broken;
 }
 
@@ -116,7 +153,7 @@ CUresult sim_wait_legacy(struct sim_stream *legacy)
             return res;
         }
     }
-    return sim_wait_stream(legacy, legacy->enqueued);
+    return sim_wait_stream(legacy, legacy->enqueued, &legacy->clock);
 }
 
 /* How many operations a question may run. Who asks again gets there. */

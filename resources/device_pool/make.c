@@ -125,6 +125,9 @@ static ccmr_status make_own_pool(ccmr__device_pool *self)
         status = prime(self);
     }
     if (status != CCMR_SUCCESS) {
+        /* Not before the driver has seen prime's free finish, should its own
+         * wait be what failed. */
+        (void)CCMR__CU(cuStreamSynchronize)(self->idle);
         (void)CCMR__CU(cuMemPoolDestroy)(self->pool);
     }
     return status;

@@ -479,6 +479,19 @@ static void compare_census(subject *s, const ccmr_sim_census *before)
 #undef SAME
 }
 
+/* What went wrong in the simulated driver without a call that failed. */
+static void check_hazards(subject *s)
+{
+    ccmr_sim_hazard hazard = {.size = sizeof(hazard)};
+
+    if (simulator == NULL || simulator->hazards() == 0) {
+        return;
+    }
+    (void)simulator->hazard_read(0, &hazard);
+    CHECK(s, 0, "%llu hazards, first: %s",
+          (unsigned long long)simulator->forget_hazards(), hazard.text);
+}
+
 static void compare_recorders(subject *s)
 {
     recorder_sums sums = recorder_read();
@@ -543,6 +556,7 @@ void subject_run(subject *s, const conformance_case *c)
           "the capture mode was not restored");
     compare_recorders(s);
     compare_census(s, &before);
+    check_hazards(s);
     if (s->skip != NULL && atomic_load(&s->failures) == 0) {
         tap_skip("%s: %s: %s", s->text, c->name, s->skip);
     } else {

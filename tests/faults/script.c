@@ -176,10 +176,23 @@ static void blocks(script *s, ccmr_resource *resource, ccmr_stream own)
     give(s, resource, first, 3000, own);
 }
 
-static void end_stream(script *s, ccmr_stream own)
+/* What was freed on a stream counts as finished once that is synchronised. */
+static void wait_for(script *s, ccmr_stream stream)
 {
     int tries = 0;
 
+    while (step(s, "stream_synchronize",
+                ccmr_stream_synchronize(stream, 0)) != CCMR_SUCCESS &&
+           ++tries < TRIES) {
+    }
+}
+
+static void end_streams(script *s, ccmr_stream own)
+{
+    int tries = 0;
+
+    wait_for(s, foreign);
+    wait_for(s, CCMR_STREAM_LEGACY);
     (void)step(s, "stream_retire", ccmr_stream_retire(foreign));
     while (own != foreign &&
            step(s, "stream_destroy", ccmr_stream_destroy(own)) !=
@@ -208,7 +221,7 @@ void script_run(script *s)
     (void)step(s, "stream_create", ccmr_stream_create(0, 1, &own));
     blocks(s, resource, own);
     buffers(s, resource, own);
-    end_stream(s, own);
+    end_streams(s, own);
     ccmr_resource_release(resource);
     (void)step(s, "release", CCMR_SUCCESS);
 }

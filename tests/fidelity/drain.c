@@ -9,6 +9,7 @@
  * enough. A pool must not be destroyed before: the driver is corrupted, and a
  * later call on another pool crashes or spins.
  */
+#include "sim/sim.h"
 #include "tests/fidelity/calls.h"
 #include "tests/fidelity/facts.h"
 
@@ -22,10 +23,15 @@ static CUmemoryPool pool;
 static CUstream stream, other;
 static CUevent event;
 
+/* Time for all work to end; the simulated device needs to be told. */
 static void pause_a_while(void)
 {
     const struct timespec length = {0, PAUSE_MS * 1000000L};
+    const ccmr_sim_table *sim = driver_simulation();
 
+    if (sim != NULL) {
+        sim->run(UINT64_MAX);
+    }
     nanosleep(&length, NULL);
 }
 

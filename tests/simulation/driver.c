@@ -38,6 +38,7 @@ void driver_load(void)
     unsetenv("CUCOREMR_SIM_SEED");
     unsetenv("CUCOREMR_SIM_DRIVER_VERSION");
     unsetenv("CUCOREMR_SIM_HIDE");
+    unsetenv("CUCOREMR_SIM_STRICT");
     library = dlopen(path != NULL ? path : "libcucoremr-sim.so",
                      RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {

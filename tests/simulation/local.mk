@@ -5,6 +5,7 @@
 simulation_tests = \
 	tests/simulation/captures \
 	tests/simulation/contents \
+	tests/simulation/drain \
 	tests/simulation/faults \
 	tests/simulation/machine \
 	tests/simulation/pools \
@@ -26,6 +27,8 @@ tests_simulation_captures_SOURCES = tests/simulation/captures.c
 tests_simulation_captures_LDADD = $(simulation_ldadd)
 tests_simulation_contents_SOURCES = tests/simulation/contents.c
 tests_simulation_contents_LDADD = $(simulation_ldadd)
+tests_simulation_drain_SOURCES = tests/simulation/drain.c
+tests_simulation_drain_LDADD = $(simulation_ldadd)
 tests_simulation_faults_SOURCES = tests/simulation/faults.c
 tests_simulation_faults_LDADD = $(simulation_ldadd)
 tests_simulation_machine_SOURCES = tests/simulation/machine.c

@@ -53,6 +53,11 @@ const ccmr_sim_table *api_simulator(void)
 int api_end(int status)
 {
     if (simulator != NULL) {
+        if (simulator->hazards() != 0) {
+            printf("# the simulator saw %llu hazards\n",
+                   (unsigned long long)simulator->hazards());
+            status = 1;
+        }
         (void)simulator->reset(NULL);
     }
     return status;

@@ -314,6 +314,7 @@ Test(device_pool_make, wraps_a_handle)
                  CCMR_ERROR_INVALID_ARGUMENT);
     cr_assert_eq(ccmr_device_pool_from_handle(1, pool, NULL),
                  CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert_eq(api.cuStreamSynchronize(stream), CUDA_SUCCESS);
     cr_assert_eq(api.cuMemPoolDestroy(pool), CUDA_SUCCESS);
 }
 
