@@ -249,6 +249,79 @@ static void case_stream_of_other_device(subject *s)
     drop_buffer(s, buffer);
 }
 
+/* B8: in a host function of a stream, where CUDA permits little, calls answer
+   at once, and what was not freed is still there. */
+typedef struct host_function {
+    subject *s;
+    void *ptr;
+    ccmr_buffer *buffer;
+    void *taken;
+    ccmr_status allocated;
+    ccmr_status deallocated;
+    ccmr_status closed;
+    ccmr_status asked;
+    atomic_int done;
+} host_function;
+
+static void CUDA_CB call_inside(void *argument)
+{
+    host_function *f = argument;
+    ccmr_resource *r = f->s->resource;
+    ccmr_stream stream = f->s->streams[0];
+    ccmr_stats stats = {.size = sizeof(stats)};
+
+    f->asked = ccmr_resource_stats(r, &stats);
+    f->allocated = ccmr_resource_allocate(r, 512, 0, stream, &f->taken);
+    f->deallocated = ccmr_resource_deallocate(r, f->ptr, 512, 0, stream);
+    f->closed = ccmr_buffer_close(f->buffer, CCMR_STREAM_UNSET);
+    atomic_store(&f->done, 1);
+}
+
+static int may_answer(subject *s, ccmr_status status, const char *what)
+{
+    return CHECK(s,
+                 status == CCMR_SUCCESS ||
+                     status == CCMR_ERROR_NOT_PERMITTED,
+                 "%s in a host function: %s", what,
+                 ccmr_status_name(status));
+}
+
+static void case_host_function(subject *s)
+{
+    host_function f = {.s = s};
+    size_t before = figures(s).live_bytes;
+
+    f.ptr = take(s, 512, 0, s->streams[0]);
+    f.buffer = take_buffer(s, 512, s->streams[0]);
+    if (f.ptr == NULL || f.buffer == NULL ||
+        !CHECK(s, api.cuLaunchHostFunc(s->streams[0], call_inside, &f) ==
+                      CUDA_SUCCESS, "no host function")) {
+        give(s, f.ptr, 512, 0, s->streams[0]);
+        drop_buffer(s, f.buffer);
+        return;
+    }
+    settle(s, s->streams[0]);
+    CHECK(s, atomic_load(&f.done) == 1, "the host function did not run");
+    (void)may_answer(s, f.asked, "stats");
+    (void)may_answer(s, f.allocated, "allocate");
+    (void)may_answer(s, f.deallocated, "deallocate");
+    (void)may_answer(s, f.closed, "close");
+    if (f.allocated == CCMR_SUCCESS) {
+        give(s, f.taken, 512, 0, s->streams[0]);
+    } else {
+        CHECK(s, f.taken == NULL, "an output was written");
+    }
+    if (f.deallocated != CCMR_SUCCESS) {
+        give(s, f.ptr, 512, 0, s->streams[0]);
+    }
+    CHECK(s, (ccmr_buffer_ptr(f.buffer) == NULL) ==
+                 (f.closed == CCMR_SUCCESS),
+          "the buffer does not agree with its close");
+    drop_buffer(s, f.buffer);
+    CHECK(s, figures(s).live_bytes == before, "live is %zu, was %zu",
+          figures(s).live_bytes, before);
+}
+
 const conformance_case cases_context[] = {
     {"no context current", case_no_context},
     {"own context current", case_own_context},
@@ -258,5 +331,6 @@ const conformance_case cases_context[] = {
     {"closed by another thread", case_closed_by_other_thread},
     {"per-thread token on another thread", case_per_thread_token},
     {"stream of another device", case_stream_of_other_device},
+    {"calls in a host function", case_host_function},
     {NULL, NULL},
 };
