@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers: their whole life over the subject. Field cases A2, B4, B9.
+ * Buffers: their whole life over the subject. Field cases A2, B4, B7, B9.
  */
 #include "tests/conformance/conformance.h"
 

@@ -4,6 +4,7 @@ tap_tests += tests/conformance/cucoremr-conformance
 tsan_tests += tests/conformance/cucoremr-conformance
 tap_scripts += \
 	tests/conformance/eager.sh \
+	tests/conformance/field-cases.sh \
 	tests/conformance/plugin.sh
 
 tests_conformance_cucoremr_conformance_SOURCES = \
@@ -30,3 +31,5 @@ tests_conformance_plugin_example_la_SOURCES = \
 tests_conformance_plugin_example_la_LIBADD =
 tests_conformance_plugin_example_la_LDFLAGS = $(AM_LDFLAGS) -module \
 	-avoid-version -shared -rpath /nowhere
+
+EXTRA_DIST += tests/field-cases.md

@@ -2,7 +2,7 @@
 /*
  * Threads: they end with blocks live and caches full, there are more of them
  * than the library has slots for, their records are used again. Counts stay
- * exact and somebody destroys. Field cases C3, F4, G2, J5.
+ * exact and somebody destroys. Field cases C3, F4, F6, G2, J5.
  */
 #include <pthread.h>
 #include <stdatomic.h>
