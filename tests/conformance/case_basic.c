@@ -48,15 +48,16 @@ static void case_zero_bytes(subject *s)
                                           s->streams[0]),
                  "deallocate of nothing");
     }
-    CHECK_OK(s,
-             ccmr_resource_deallocate(s->resource, NULL, 0, 0,
-                                      CCMR_STREAM_READY),
-             "deallocate of nothing, ready");
+    CHECK_OK(
+        s,
+        ccmr_resource_deallocate(s->resource, NULL, 0, 0, CCMR_STREAM_READY),
+        "deallocate of nothing, ready");
     CHECK_OK(s,
              ccmr_buffer_create(s->resource, 0, NULL, s->streams[0], &buffer),
              "buffer of 0 bytes");
-    CHECK(s, buffer != NULL && ccmr_buffer_ptr(buffer) == NULL &&
-                 ccmr_buffer_bytes(buffer) == 0,
+    CHECK(s,
+          buffer != NULL && ccmr_buffer_ptr(buffer) == NULL &&
+              ccmr_buffer_bytes(buffer) == 0,
           "a buffer of 0 bytes has memory");
     drop_buffer(s, buffer);
     unchanged(s, &before, &sums, "zero bytes");
@@ -106,8 +107,8 @@ static void case_alignment_refused(subject *s)
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         status = ccmr_resource_allocate(s->resource, 256, bad[i],
                                         s->streams[0], &ptr);
-        CHECK_STATUS(s, status, CCMR_ERROR_INVALID_ALIGNMENT,
-                     "alignment %zu", bad[i]);
+        CHECK_STATUS(s, status, CCMR_ERROR_INVALID_ALIGNMENT, "alignment %zu",
+                     bad[i]);
         options.alignment = bad[i];
         status = ccmr_buffer_create(s->resource, 256, &options, s->streams[0],
                                     &buffer);
@@ -117,8 +118,8 @@ static void case_alignment_refused(subject *s)
     while ((above *= 2) != 0) {
         status = ccmr_resource_allocate(s->resource, 256, above, s->streams[0],
                                         &ptr);
-        CHECK_STATUS(s, status, CCMR_ERROR_INVALID_ALIGNMENT,
-                     "alignment %zu", above);
+        CHECK_STATUS(s, status, CCMR_ERROR_INVALID_ALIGNMENT, "alignment %zu",
+                     above);
     }
     CHECK(s, ptr == UNTOUCHED && buffer == NULL, "an output was written");
     unchanged(s, &before, &sums, "refused alignment");
@@ -144,12 +145,11 @@ static void case_alignment_fragmented(subject *s)
             ptr = take(s, 300, alignments[i], s->streams[0]);
             give(s, ptr, 300, alignments[i], s->streams[0]);
         } else {
-            CHECK_STATUS(s,
-                         ccmr_resource_allocate(s->resource, 300,
-                                                alignments[i], s->streams[0],
-                                                &ptr),
-                         CCMR_ERROR_INVALID_ALIGNMENT, "alignment %zu",
-                         alignments[i]);
+            CHECK_STATUS(
+                s,
+                ccmr_resource_allocate(s->resource, 300, alignments[i],
+                                       s->streams[0], &ptr),
+                CCMR_ERROR_INVALID_ALIGNMENT, "alignment %zu", alignments[i]);
         }
     }
     for (i = 1; i < 32; i += 2) {
@@ -168,11 +168,10 @@ static int means_too_large(ccmr_status status)
 /* Rule 3. Field cases H1 and H6. */
 static void case_huge_sizes(subject *s)
 {
-    static const size_t sizes[] = {SIZE_MAX,       SIZE_MAX - 3,
-                                   SIZE_MAX - 255, SIZE_MAX - 256,
-                                   SIZE_MAX - 511, SIZE_MAX / 2 + 1,
-                                   SIZE_MAX / 2,   SIZE_MAX / 2 - 255,
-                                   SIZE_MAX / 4};
+    static const size_t sizes[] = {
+        SIZE_MAX,       SIZE_MAX - 3,       SIZE_MAX - 255,
+        SIZE_MAX - 256, SIZE_MAX - 511,     SIZE_MAX / 2 + 1,
+        SIZE_MAX / 2,   SIZE_MAX / 2 - 255, SIZE_MAX / 4};
     size_t alignments[] = {0, 1, 256, s->properties.max_alignment};
     ccmr_stats before = figures(s);
     ccmr_stats now;
@@ -182,9 +181,8 @@ static void case_huge_sizes(subject *s)
     for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (k = 0; k < sizeof(alignments) / sizeof(alignments[0]); k++) {
             void *ptr = UNTOUCHED;
-            ccmr_status status =
-                ccmr_resource_allocate(s->resource, sizes[i], alignments[k],
-                                       s->streams[0], &ptr);
+            ccmr_status status = ccmr_resource_allocate(
+                s->resource, sizes[i], alignments[k], s->streams[0], &ptr);
 
             CHECK(s, means_too_large(status), "%zu bytes: %s", sizes[i],
                   ccmr_status_name(status));
@@ -224,8 +222,8 @@ static void case_more_than_the_device(subject *s)
         subject_skip(s, "a host may promise more than it has");
         return;
     }
-    status = ccmr_resource_allocate(s->resource, bytes, 0, s->streams[0],
-                                    &ptr);
+    status =
+        ccmr_resource_allocate(s->resource, bytes, 0, s->streams[0], &ptr);
     CHECK(s, means_too_large(status), "2^45 bytes: %s",
           ccmr_status_name(status));
     CHECK(s, ptr == UNTOUCHED, "an output was written");
@@ -279,12 +277,9 @@ static void case_streams(subject *s)
     ccmr_stats before;
     recorder_sums sums;
     void *ptr = UNTOUCHED;
-    ccmr_stream good[] = {NULL,
-                          CCMR_STREAM_LEGACY,
-                          CCMR_STREAM_PER_THREAD,
-                          s->streams[0],
-                          here.registered[s->device],
-                          here.blocking[s->device]};
+    ccmr_stream good[] = {
+        NULL,          CCMR_STREAM_LEGACY,         CCMR_STREAM_PER_THREAD,
+        s->streams[0], here.registered[s->device], here.blocking[s->device]};
     size_t i;
 
     for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -297,14 +292,14 @@ static void case_streams(subject *s)
     }
     before = figures(s);
     sums = recorder_read();
-    CHECK_STATUS(s,
-                 ccmr_resource_allocate(s->resource, 256, 0,
-                                        CCMR_STREAM_UNSET, &ptr),
-                 CCMR_ERROR_INVALID_STREAM, "allocate, unset");
-    CHECK_STATUS(s,
-                 ccmr_resource_allocate(s->resource, 256, 0,
-                                        CCMR_STREAM_READY, &ptr),
-                 CCMR_ERROR_INVALID_STREAM, "allocate, ready");
+    CHECK_STATUS(
+        s,
+        ccmr_resource_allocate(s->resource, 256, 0, CCMR_STREAM_UNSET, &ptr),
+        CCMR_ERROR_INVALID_STREAM, "allocate, unset");
+    CHECK_STATUS(
+        s,
+        ccmr_resource_allocate(s->resource, 256, 0, CCMR_STREAM_READY, &ptr),
+        CCMR_ERROR_INVALID_STREAM, "allocate, ready");
     CHECK(s, ptr == UNTOUCHED, "an output was written");
     unchanged(s, &before, &sums, "refused stream");
 }
@@ -333,17 +328,16 @@ static void case_refused_deallocate(subject *s)
               CCMR_SUCCESS,
           "a misaligned pointer was taken");
     CHECK(s,
-          ccmr_resource_deallocate(r, NULL, 1000, 256, stream) !=
-              CCMR_SUCCESS,
+          ccmr_resource_deallocate(r, NULL, 1000, 256, stream) != CCMR_SUCCESS,
           "NULL with 1000 bytes was taken");
-    CHECK(s,
-          ccmr_resource_deallocate(r, ptr, 0, 256, stream) != CCMR_SUCCESS,
+    CHECK(s, ccmr_resource_deallocate(r, ptr, 0, 256, stream) != CCMR_SUCCESS,
           "a block with 0 bytes was taken");
     /* Some refusals are the leaf's, so that upstreams may have been asked. */
     sums.calls = recorder_read().calls;
     unchanged(s, &before, &sums, "refused deallocate");
-    CHECK(s, recorder_read().live == sums.live &&
-                 recorder_read().deallocations == sums.deallocations,
+    CHECK(s,
+          recorder_read().live == sums.live &&
+              recorder_read().deallocations == sums.deallocations,
           "an upstream took the block");
     give(s, ptr, 1000, 256, stream);
     CHECK(s, figures(s).live_bytes == before.live_bytes - 1000,

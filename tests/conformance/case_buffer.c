@@ -41,9 +41,10 @@ static void case_create_close(subject *s)
     CHECK(s, p.resource == s->resource, "resource");
     CHECK(s, p.stream == s->streams[0], "stream");
     CHECK(s, p.device == s->properties.device, "device %d", p.device);
-    CHECK(s, p.device_accessible == s->properties.device_accessible &&
-                 p.host_accessible == s->properties.host_accessible &&
-                 p.managed == s->properties.managed,
+    CHECK(s,
+          p.device_accessible == s->properties.device_accessible &&
+              p.host_accessible == s->properties.host_accessible &&
+              p.managed == s->properties.managed,
           "what the memory is");
     CHECK(s, p.owning == 1 && p.closed == 0, "owning, closed");
     CHECK(s, figures(s).live_bytes == 1000, "live");
@@ -74,8 +75,8 @@ static void case_closed(subject *s)
         return;
     }
     CHECK_OK(s, ccmr_buffer_close(buffer, stream), "close");
-    CHECK_STATUS(s, ccmr_buffer_set_stream(buffer, stream),
-                 CCMR_ERROR_CLOSED, "set_stream");
+    CHECK_STATUS(s, ccmr_buffer_set_stream(buffer, stream), CCMR_ERROR_CLOSED,
+                 "set_stream");
     CHECK_STATUS(s, ccmr_buffer_note_use(buffer, stream), CCMR_ERROR_CLOSED,
                  "note_use");
     CHECK_STATUS(s, ccmr_buffer_fill(buffer, 0, 0, 0, 1, stream),
@@ -108,8 +109,8 @@ static void case_refused_close(subject *s)
     before = describe(s, buffer);
     CHECK_STATUS(s, ccmr_buffer_set_stream(buffer, CCMR_STREAM_UNSET),
                  CCMR_ERROR_INVALID_STREAM, "set_stream of none");
-    CHECK(s, ccmr_buffer_set_stream(buffer, CCMR_STREAM_READY) !=
-                 CCMR_SUCCESS, "set_stream ready");
+    CHECK(s, ccmr_buffer_set_stream(buffer, CCMR_STREAM_READY) != CCMR_SUCCESS,
+          "set_stream ready");
     CHECK(s, ccmr_buffer_note_use(buffer, CCMR_STREAM_UNSET) != CCMR_SUCCESS,
           "note_use of none");
     after = describe(s, buffer);
@@ -174,10 +175,12 @@ static void case_copies(subject *s)
     REFUSED(ccmr_buffer_fill(b, 1, BYTES, 0, 1, stream));
     REFUSED(ccmr_buffer_fill(b, SIZE_MAX - 3, 8, 0, 4, stream));
 #undef REFUSED
-    CHECK(s, ccmr_buffer_copy(b, 0, a, 0, 8, CCMR_STREAM_UNSET) !=
-                 CCMR_SUCCESS, "a copy on no stream");
-    CHECK(s, ccmr_buffer_copy(b, 0, a, 0, 8, CCMR_STREAM_READY) !=
-                 CCMR_SUCCESS, "a copy that is ready");
+    CHECK(s,
+          ccmr_buffer_copy(b, 0, a, 0, 8, CCMR_STREAM_UNSET) != CCMR_SUCCESS,
+          "a copy on no stream");
+    CHECK(s,
+          ccmr_buffer_copy(b, 0, a, 0, 8, CCMR_STREAM_READY) != CCMR_SUCCESS,
+          "a copy that is ready");
     drop_buffer(s, a);
     drop_buffer(s, b);
 }
@@ -214,10 +217,9 @@ static void case_fills(subject *s)
     CHECK(s, i == 256, "byte %zu is 0x%02x, should be 0x%02x", i,
           i < 256 ? out[i] : 0, i < 256 ? want[i] : 0);
     for (i = 0; i < 4; i++) {
-        CHECK_STATUS(s,
-                     ccmr_buffer_fill(buffer, 0, 120, 0, bad_widths[i],
-                                      stream),
-                     CCMR_ERROR_INVALID_ARGUMENT, "width %u", bad_widths[i]);
+        CHECK_STATUS(
+            s, ccmr_buffer_fill(buffer, 0, 120, 0, bad_widths[i], stream),
+            CCMR_ERROR_INVALID_ARGUMENT, "width %u", bad_widths[i]);
     }
     CHECK(s, ccmr_buffer_fill(buffer, 1, 2, 0, 2, stream) != CCMR_SUCCESS,
           "an odd offset of pairs");
@@ -248,8 +250,10 @@ static void case_from_handle(subject *s)
     /* A plain reference. */
     CHECK_OK(s, ccmr_buffer_from_handle(ptr, 2000, NULL, &buffer), "plain");
     p = describe(s, buffer);
-    CHECK(s, p.owning == 0 && p.resource == NULL && p.ptr == ptr &&
-                 p.bytes == 2000, "a reference's properties");
+    CHECK(s,
+          p.owning == 0 && p.resource == NULL && p.ptr == ptr &&
+              p.bytes == 2000,
+          "a reference's properties");
     if (s->properties.device_accessible) {
         CHECK_OK(s, ccmr_buffer_fill(buffer, 0, 2000, 1, 1, s->streams[0]),
                  "fill through a reference");
@@ -288,12 +292,12 @@ static void case_from_handle(subject *s)
     CHECK(s, buffer == NULL && released == 1, "something was consumed");
     source.release = NULL;
     source.owner = NULL;
-    CHECK_OK(s, ccmr_buffer_from_handle(ptr, 2000, &source, &buffer),
-             "owned");
+    CHECK_OK(s, ccmr_buffer_from_handle(ptr, 2000, &source, &buffer), "owned");
     p = describe(s, buffer);
-    CHECK(s, p.owning == 1 && p.resource == s->resource &&
-                 p.stream == s->streams[0] &&
-                 p.alignment == CCMR_DEFAULT_ALIGNMENT,
+    CHECK(s,
+          p.owning == 1 && p.resource == s->resource &&
+              p.stream == s->streams[0] &&
+              p.alignment == CCMR_DEFAULT_ALIGNMENT,
           "an owner's properties");
     drop_buffer(s, buffer);
     CHECK(s, figures(s).live_blocks == 0, "an owner did not free");
@@ -314,8 +318,10 @@ static void case_note_use(subject *s)
     }
     buffer = take_buffer(s, sizeof(out), s->streams[0]);
     (void)api.cuCtxPushCurrent(here.primary[s->device]);
-    CHECK(s, api.cuStreamCreate(&external, CU_STREAM_NON_BLOCKING) ==
-                 CUDA_SUCCESS, "no stream");
+    CHECK(s,
+          api.cuStreamCreate(&external, CU_STREAM_NON_BLOCKING) ==
+              CUDA_SUCCESS,
+          "no stream");
     settle(s, s->streams[0]);
     if (buffer == NULL || hold_begin(&held, s->streams[1]) != 0) {
         CHECK(s, 0, "the stream could not be held");
@@ -343,15 +349,17 @@ static void case_note_use(subject *s)
         settle(s, s->streams[0]);
         hold_end(&held);
         settle(s, s->streams[1]);
-        CHECK_OK(s,
-                 ccmr_buffer_copy_to_host(next, 0, out, sizeof(out),
-                                          s->streams[0]),
-                 "out");
+        CHECK_OK(
+            s,
+            ccmr_buffer_copy_to_host(next, 0, out, sizeof(out), s->streams[0]),
+            "out");
         settle(s, s->streams[0]);
         for (i = 0; i < sizeof(out) && out[i] == 2; i++) {
         }
-        CHECK(s, i == sizeof(out), "byte %zu is %d: the use was not waited "
-              "for", i, i < sizeof(out) ? out[i] : 0);
+        CHECK(s, i == sizeof(out),
+              "byte %zu is %d: the use was not waited "
+              "for",
+              i, i < sizeof(out) ? out[i] : 0);
         drop_buffer(s, next);
     }
     if (external != NULL) {
@@ -391,8 +399,7 @@ static void case_close_adds_edge(subject *s)
         settle(s, other);
         hold_end(&held);
         settle(s, recorded);
-        CHECK_OK(s,
-                 ccmr_buffer_copy_to_host(next, 0, out, sizeof(out), other),
+        CHECK_OK(s, ccmr_buffer_copy_to_host(next, 0, out, sizeof(out), other),
                  "out");
         settle(s, other);
         for (i = 0; i < sizeof(out) && out[i] == 2; i++) {

@@ -60,9 +60,10 @@ static void refused_on(subject *s, ccmr_stream c, void *ptr,
     CHECK_OK(s, ccmr_buffer_describe(buffer, &properties), "describe");
     CHECK(s, !properties.closed && properties.stream == s->streams[1],
           "a refusal changed the buffer");
-    CHECK(s, figures(s).live_bytes == before.live_bytes &&
-                 figures(s).allocations == before.allocations &&
-                 figures(s).deallocations == before.deallocations,
+    CHECK(s,
+          figures(s).live_bytes == before.live_bytes &&
+              figures(s).allocations == before.allocations &&
+              figures(s).deallocations == before.deallocations,
           "a refusal was counted");
     CHECK(s, recorder_read().live == sums.live, "a refusal is live below");
 }
@@ -134,8 +135,7 @@ static void case_announced(subject *s)
     ptr = take(s, 512, 0, s->streams[1]);
     buffer = take_buffer(s, 512, s->streams[1]);
     CHECK_OK(s, ccmr_stream_set_capturing(c, 1), "set_capturing");
-    if (buffer != NULL &&
-        capture_begin(s, c, CU_STREAM_CAPTURE_MODE_GLOBAL)) {
+    if (buffer != NULL && capture_begin(s, c, CU_STREAM_CAPTURE_MODE_GLOBAL)) {
         refused_on(s, c, ptr, buffer);
         capture_end(s, c);
     }
@@ -233,8 +233,8 @@ static void case_legacy_beside_blocking(subject *s)
     if (!capture_begin(s, c, CU_STREAM_CAPTURE_MODE_RELAXED)) {
         return;
     }
-    status = ccmr_resource_allocate(s->resource, 512, 0, CCMR_STREAM_LEGACY,
-                                    &ptr);
+    status =
+        ccmr_resource_allocate(s->resource, 512, 0, CCMR_STREAM_LEGACY, &ptr);
     CHECK_STATUS(s, status, CCMR_ERROR_CAPTURING, "allocate on legacy");
     CHECK(s, capture_active(c), "the capture was disturbed");
     if (status == CCMR_SUCCESS) {
@@ -254,8 +254,7 @@ static void case_invalid_capture(subject *s)
     void *ptr = NULL;
     ccmr_status status;
 
-    if (!refuses(s) ||
-        !capture_begin(s, c, CU_STREAM_CAPTURE_MODE_GLOBAL)) {
+    if (!refuses(s) || !capture_begin(s, c, CU_STREAM_CAPTURE_MODE_GLOBAL)) {
         return;
     }
     (void)api.cuStreamSynchronize(c);
@@ -281,8 +280,7 @@ static void case_buffer_work_captured(subject *s)
         return;
     }
     settle(s, s->streams[1]);
-    if (buffer != NULL &&
-        capture_begin(s, c, CU_STREAM_CAPTURE_MODE_GLOBAL)) {
+    if (buffer != NULL && capture_begin(s, c, CU_STREAM_CAPTURE_MODE_GLOBAL)) {
         CHECK_OK(s, ccmr_buffer_fill(buffer, 0, 2048, 7, 4, c), "fill");
         CHECK(s, capture_active(c), "fill disturbed the capture");
         CHECK_OK(s, ccmr_buffer_copy(buffer, 2048, buffer, 0, 1024, c),

@@ -215,8 +215,8 @@ static void case_stream_of_other_device(subject *s)
     ccmr_resource *r = s->resource;
 
     if (here.devices < 2 || s->properties.device < 0) {
-        subject_skip(s, here.devices < 2 ? "one device"
-                                         : "bound to no device");
+        subject_skip(s,
+                     here.devices < 2 ? "one device" : "bound to no device");
         return;
     }
     foreign = here.streams[1 - s->device][0];
@@ -242,8 +242,9 @@ static void case_stream_of_other_device(subject *s)
     CHECK_OK(s, ccmr_buffer_describe(buffer, &properties), "describe");
     CHECK(s, !properties.closed && properties.stream == s->streams[0],
           "a refusal changed the buffer");
-    CHECK(s, figures(s).live_bytes == before.live_bytes &&
-                 figures(s).allocations == before.allocations,
+    CHECK(s,
+          figures(s).live_bytes == before.live_bytes &&
+              figures(s).allocations == before.allocations,
           "a refusal was counted");
     give(s, ptr, 512, 0, s->streams[0]);
     drop_buffer(s, buffer);
@@ -280,10 +281,8 @@ static void CUDA_CB call_inside(void *argument)
 static int may_answer(subject *s, ccmr_status status, const char *what)
 {
     return CHECK(s,
-                 status == CCMR_SUCCESS ||
-                     status == CCMR_ERROR_NOT_PERMITTED,
-                 "%s in a host function: %s", what,
-                 ccmr_status_name(status));
+                 status == CCMR_SUCCESS || status == CCMR_ERROR_NOT_PERMITTED,
+                 "%s in a host function: %s", what, ccmr_status_name(status));
 }
 
 static void case_host_function(subject *s)
@@ -294,8 +293,10 @@ static void case_host_function(subject *s)
     f.ptr = take(s, 512, 0, s->streams[0]);
     f.buffer = take_buffer(s, 512, s->streams[0]);
     if (f.ptr == NULL || f.buffer == NULL ||
-        !CHECK(s, api.cuLaunchHostFunc(s->streams[0], call_inside, &f) ==
-                      CUDA_SUCCESS, "no host function")) {
+        !CHECK(s,
+               api.cuLaunchHostFunc(s->streams[0], call_inside, &f) ==
+                   CUDA_SUCCESS,
+               "no host function")) {
         give(s, f.ptr, 512, 0, s->streams[0]);
         drop_buffer(s, f.buffer);
         return;
@@ -314,8 +315,7 @@ static void case_host_function(subject *s)
     if (f.deallocated != CCMR_SUCCESS) {
         give(s, f.ptr, 512, 0, s->streams[0]);
     }
-    CHECK(s, (ccmr_buffer_ptr(f.buffer) == NULL) ==
-                 (f.closed == CCMR_SUCCESS),
+    CHECK(s, (ccmr_buffer_ptr(f.buffer) == NULL) == (f.closed == CCMR_SUCCESS),
           "the buffer does not agree with its close");
     drop_buffer(s, f.buffer);
     CHECK(s, figures(s).live_bytes == before, "live is %zu, was %zu",

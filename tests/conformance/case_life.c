@@ -76,18 +76,18 @@ static void case_draining(subject *s)
     CHECK(s, nothing == NULL, "an output was written");
     give(s, blocks[0], 5000, 0, s->streams[0]);
     CHECK_STATUS(
-        s, ccmr_resource_deallocate(top, blocks[1], 5000, 0,
-                                    CCMR_STREAM_UNSET),
+        s,
+        ccmr_resource_deallocate(top, blocks[1], 5000, 0, CCMR_STREAM_UNSET),
         CCMR_ERROR_INVALID_STREAM, "refused while draining");
     expect_destroyed(s, 0, "two blocks are live");
     give(s, blocks[1], 5000, 0, s->streams[2]);
     settle(s, s->streams[2]);
     expect_destroyed(s, 0, "one block is live");
     s->resource = NULL;
-    CHECK_OK(s,
-             ccmr_resource_deallocate(top, blocks[2], 5000, 0,
-                                      CCMR_STREAM_READY),
-             "the last block");
+    CHECK_OK(
+        s,
+        ccmr_resource_deallocate(top, blocks[2], 5000, 0, CCMR_STREAM_READY),
+        "the last block");
     expect_destroyed(s, 1, "last block");
 }
 
@@ -114,8 +114,7 @@ static void case_buffers_hold(subject *s)
     CHECK_OK(s, ccmr_buffer_describe(buffers[0], &properties), "describe");
     CHECK(s, properties.resource == top, "the buffer has another resource");
     CHECK_OK(s, ccmr_buffer_close(buffers[0], CCMR_STREAM_UNSET), "close");
-    CHECK_OK(s,
-             ccmr_resource_deallocate(top, raw, 100, 0, s->streams[1]),
+    CHECK_OK(s, ccmr_resource_deallocate(top, raw, 100, 0, s->streams[1]),
              "deallocate");
     expect_destroyed(s, 0, "a buffer is open");
     CHECK_OK(s, ccmr_buffer_destroy(buffers[1]), "destroy");
@@ -169,8 +168,7 @@ static void case_disowned(subject *s)
     s->resource = NULL;
     ccmr_resource_release(top);
     expect_destroyed(s, 0, "the block is live");
-    CHECK_OK(s,
-             ccmr_resource_deallocate(top, ptr, 3000, 0, s->streams[0]),
+    CHECK_OK(s, ccmr_resource_deallocate(top, ptr, 3000, 0, s->streams[0]),
              "deallocate");
     expect_destroyed(s, 1, "block freed");
 }
@@ -184,8 +182,7 @@ static void case_upstream_outlives(subject *s)
 
     CHECK_OK(s, ccmr_stack_create_over("recorder", s->resource, &middle),
              "middle");
-    CHECK_OK(s,
-             ccmr_stack_create_over("limiting bytes=64MiB", middle, &top),
+    CHECK_OK(s, ccmr_stack_create_over("limiting bytes=64MiB", middle, &top),
              "top");
     if (middle == NULL || top == NULL) {
         ccmr_resource_release(middle);
@@ -225,8 +222,10 @@ static void case_one_free_each(subject *s)
         CHECK_OK(s, ccmr_buffer_close(buffer, s->streams[1]), "and again");
         CHECK_OK(s, ccmr_buffer_destroy(buffer), "destroy");
     }
-    CHECK(s, ccmr_buffer_create(top, 1000, &options, s->streams[0],
-                                &failed) != CCMR_SUCCESS && failed == NULL,
+    CHECK(s,
+          ccmr_buffer_create(top, 1000, &options, s->streams[0], &failed) !=
+                  CCMR_SUCCESS &&
+              failed == NULL,
           "a buffer of alignment SIZE_MAX");
     ptr = take(s, 1000, 0, s->streams[0]);
     source.resource = top;

@@ -260,8 +260,10 @@ static void case_recycled_stream(subject *s)
         return;
     }
     (void)api.cuCtxPushCurrent(here.primary[s->device]);
-    if (!CHECK(s, api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ==
-                      CUDA_SUCCESS, "no stream")) {
+    if (!CHECK(s,
+               api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) ==
+                   CUDA_SUCCESS,
+               "no stream")) {
         (void)api.cuCtxPopCurrent(&(CUcontext){NULL});
         return;
     }
@@ -278,8 +280,10 @@ static void case_recycled_stream(subject *s)
         hold_end_after(&held, HOLD_MS);
         give(s, ptr, BLOCK, 0, stream);
         CHECK(s, api.cuStreamDestroy(stream) == CUDA_SUCCESS, "destroy");
-        CHECK(s, api.cuStreamCreate(&again, CU_STREAM_NON_BLOCKING) ==
-                     CUDA_SUCCESS, "no second stream");
+        CHECK(s,
+              api.cuStreamCreate(&again, CU_STREAM_NON_BLOCKING) ==
+                  CUDA_SUCCESS,
+              "no second stream");
         next = take(s, BLOCK, 0, again);
         fill(s, next, BLOCK, 301, again);
         settle(s, again);
@@ -346,8 +350,7 @@ static void case_host_access(subject *s)
         return;
     }
     if (!CHECK_OK(s, ccmr_device_plain_create(s->device, &plain), "target") ||
-        !CHECK_OK(s,
-                  ccmr_resource_allocate(plain, BLOCK, 0, stream, &target),
+        !CHECK_OK(s, ccmr_resource_allocate(plain, BLOCK, 0, stream, &target),
                   "target")) {
         ccmr_resource_release(plain);
         return;
@@ -357,9 +360,11 @@ static void case_host_access(subject *s)
         words[i] = fill_word(500);
     }
     if (can_hold(s, &held, stream)) {
-        CHECK(s, api.cuMemcpyAsync((CUdeviceptr)(uintptr_t)target,
-                                   (CUdeviceptr)(uintptr_t)words, BLOCK,
-                                   stream) == CUDA_SUCCESS, "copy");
+        CHECK(s,
+              api.cuMemcpyAsync((CUdeviceptr)(uintptr_t)target,
+                                (CUdeviceptr)(uintptr_t)words, BLOCK,
+                                stream) == CUDA_SUCCESS,
+              "copy");
         hold_end_after(&held, HOLD_MS);
         give(s, words, BLOCK, 0, stream);
         next = take(s, BLOCK, 0, stream);

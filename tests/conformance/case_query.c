@@ -24,10 +24,10 @@ static void case_describe(subject *s)
     CHECK(s, p.size == sizeof(p), "size is %zu", p.size);
     CHECK(s, p.name != NULL && name != NULL && strcmp(p.name, name) == 0,
           "name is %s and %s", p.name, name);
-    CHECK(s, p.device >= -1 && p.device < here.devices, "device %d",
-          p.device);
-    CHECK(s, is_boolean(p.device_accessible) && is_boolean(p.managed) &&
-                 is_boolean(p.host_accessible) && is_boolean(p.free_may_block),
+    CHECK(s, p.device >= -1 && p.device < here.devices, "device %d", p.device);
+    CHECK(s,
+          is_boolean(p.device_accessible) && is_boolean(p.managed) &&
+              is_boolean(p.host_accessible) && is_boolean(p.free_may_block),
           "a truth that is neither 0 nor 1");
     CHECK(s, p.device_accessible || p.host_accessible,
           "nobody can use the memory");
@@ -86,16 +86,17 @@ static void case_stats(subject *s)
     now = figures(s);
     CHECK(s, now.live_bytes == 4006, "live is %zu, should be 4006",
           now.live_bytes);
-    CHECK(s, now.live_blocks == 4 && now.allocations == 4,
-          "%llu live of %llu", (unsigned long long)now.live_blocks,
+    CHECK(s, now.live_blocks == 4 && now.allocations == 4, "%llu live of %llu",
+          (unsigned long long)now.live_blocks,
           (unsigned long long)now.allocations);
     CHECK(s,
           now.reserved_bytes == CCMR_BYTES_UNKNOWN ||
               (now.exact & CCMR_STAT_RESERVED_BYTES) == 0 ||
               now.reserved_bytes >= now.live_bytes,
           "reserved %zu is less than live", now.reserved_bytes);
-    CHECK(s, ccmr_resource_allocate(s->resource, (size_t)1 << 62, 0,
-                                    s->streams[0], &nothing) != CCMR_SUCCESS,
+    CHECK(s,
+          ccmr_resource_allocate(s->resource, (size_t)1 << 62, 0,
+                                 s->streams[0], &nothing) != CCMR_SUCCESS,
           "2^62 bytes");
     for (i = 0; i < 4; i++) {
         give(s, ptr[i], 1000 + (size_t)i, 0, s->streams[0]);
@@ -164,10 +165,9 @@ static void case_choose_free_stream(subject *s)
     }
     CHECK(s, chosen != CCMR_STREAM_UNSET && chosen != NULL,
           "no stream was chosen");
-    CHECK_OK(s,
-             ccmr_resource_choose_free_stream(r, &block, s->streams[1],
-                                              &chosen),
-             "requested");
+    CHECK_OK(
+        s, ccmr_resource_choose_free_stream(r, &block, s->streams[1], &chosen),
+        "requested");
     CHECK(s, chosen == s->streams[1], "the request was not heard");
     CHECK_OK(s,
              ccmr_resource_choose_free_stream(r, &block, CCMR_STREAM_READY,
@@ -224,8 +224,7 @@ static void case_print(subject *s)
     size_t length = 0;
     size_t length_of_cut = 0;
 
-    CHECK_OK(s,
-             ccmr_stack_print(s->resource, text, sizeof(text), &length),
+    CHECK_OK(s, ccmr_stack_print(s->resource, text, sizeof(text), &length),
              "print");
     CHECK(s, strlen(text) == length, "length %zu of '%s'", length, text);
     CHECK_OK(s, ccmr_stack_print(s->resource, NULL, 0, &length_of_cut),
@@ -273,8 +272,7 @@ static void check_options(subject *s, ccmr_resource *resource)
                  ccmr_resource_option_get(resource, "no_such_option", text,
                                           sizeof(text), NULL),
                  CCMR_ERROR_UNKNOWN_NAME, "unknown option");
-    CHECK_STATUS(s,
-                 ccmr_resource_option_set(resource, "no_such_option", "1"),
+    CHECK_STATUS(s, ccmr_resource_option_set(resource, "no_such_option", "1"),
                  CCMR_ERROR_UNKNOWN_NAME, "set of an unknown option");
     if (kind == NULL) {
         return;
@@ -294,14 +292,13 @@ static void check_options(subject *s, ccmr_resource *resource)
                                           sizeof(cut), &length),
                  "option %s, cut", option->name);
         CHECK(s, strlen(text) == length, "%s: length of a cut", option->name);
-        CHECK_OK(s,
-                 ccmr_resource_option_get(resource, option->name, NULL, 0,
-                                          &length),
-                 "option %s to nowhere", option->name);
+        CHECK_OK(
+            s,
+            ccmr_resource_option_get(resource, option->name, NULL, 0, &length),
+            "option %s to nowhere", option->name);
         /* Setting what is there is either done or not to be had. */
         status = ccmr_resource_option_set(resource, option->name, text);
-        CHECK(s,
-              status == CCMR_SUCCESS || status == CCMR_ERROR_NOT_SUPPORTED,
+        CHECK(s, status == CCMR_SUCCESS || status == CCMR_ERROR_NOT_SUPPORTED,
               "set of %s to '%s': %s", option->name, text,
               ccmr_status_name(status));
     }
@@ -350,8 +347,9 @@ static void case_note_use(subject *s)
                                            here.registered[s->device]);
     CHECK(s, status == CCMR_SUCCESS || status == CCMR_ERROR_NOT_SUPPORTED,
           "hold_until_free: %s", ccmr_status_name(status));
-    CHECK(s, ccmr_resource_note_use(s->resource, ptr, CCMR_STREAM_UNSET) !=
-                 CCMR_SUCCESS,
+    CHECK(s,
+          ccmr_resource_note_use(s->resource, ptr, CCMR_STREAM_UNSET) !=
+              CCMR_SUCCESS,
           "note_use of no stream");
     give(s, ptr, 512, 0, s->streams[0]);
 }
@@ -372,17 +370,17 @@ static void case_limit(subject *s)
     CHECK_OK(s, ccmr_resource_option_set(s->resource, "bytes", "1MiB"),
              "bytes=1MiB");
     CHECK_STATUS(s,
-                 ccmr_resource_allocate(s->resource, MIB + 1, 0,
-                                        s->streams[0], &nothing),
+                 ccmr_resource_allocate(s->resource, MIB + 1, 0, s->streams[0],
+                                        &nothing),
                  CCMR_ERROR_LIMIT_EXCEEDED, "one byte too many");
     ptr[0] = take(s, MIB, 0, s->streams[0]);
-    CHECK_STATUS(s,
-                 ccmr_resource_allocate(s->resource, 1, 0, s->streams[0],
-                                        &nothing),
-                 CCMR_ERROR_LIMIT_EXCEEDED, "one more byte");
+    CHECK_STATUS(
+        s, ccmr_resource_allocate(s->resource, 1, 0, s->streams[0], &nothing),
+        CCMR_ERROR_LIMIT_EXCEEDED, "one more byte");
     detail = ccmr_last_error();
-    CHECK(s, detail->limit == MIB && detail->live == MIB &&
-                 detail->requested == 1,
+    CHECK(s,
+          detail->limit == MIB && detail->live == MIB &&
+              detail->requested == 1,
           "detail: limit %zu, live %zu, requested %zu", detail->limit,
           detail->live, detail->requested);
     CHECK(s, strcmp(detail->resource, "limiting") == 0, "refused by '%s'",
@@ -391,10 +389,9 @@ static void case_limit(subject *s)
     for (i = 0; i < 4; i++) {
         ptr[i] = take(s, quarter, 0, s->streams[0]);
     }
-    CHECK_STATUS(s,
-                 ccmr_resource_allocate(s->resource, 1, 0, s->streams[0],
-                                        &nothing),
-                 CCMR_ERROR_LIMIT_EXCEEDED, "full in quarters");
+    CHECK_STATUS(
+        s, ccmr_resource_allocate(s->resource, 1, 0, s->streams[0], &nothing),
+        CCMR_ERROR_LIMIT_EXCEEDED, "full in quarters");
     give(s, ptr[2], quarter, 0, s->streams[0]);
     ptr[2] = take(s, quarter, 0, s->streams[0]);
     for (i = 0; i < 4; i++) {

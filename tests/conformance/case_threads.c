@@ -168,8 +168,8 @@ static void *free_last(void *argument)
     }
     for (i = 0; i < 4; i++) {
         CHECK_OK(s,
-                 ccmr_resource_deallocate(d->resource, d->blocks[self][i],
-                                          700, 0, CCMR_STREAM_READY),
+                 ccmr_resource_deallocate(d->resource, d->blocks[self][i], 700,
+                                          0, CCMR_STREAM_READY),
                  "deallocate");
         if (self == 0 && i == 1) {
             ccmr_resource_release(d->resource);
@@ -194,10 +194,10 @@ static void case_drain(subject *s)
         d.s = s;
         CHECK_OK(s, ccmr_stack_create_over("recorder", s->resource, &under),
                  "recorder");
-        CHECK_OK(s,
-                 ccmr_stack_create_over("limiting bytes=1GiB", under,
-                                        &d.resource),
-                 "limiting");
+        CHECK_OK(
+            s,
+            ccmr_stack_create_over("limiting bytes=1GiB", under, &d.resource),
+            "limiting");
         ccmr_resource_release(under);
         if (d.resource == NULL) {
             return;

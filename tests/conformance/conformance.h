@@ -153,9 +153,9 @@ ccmr_status recorder_register(void);
 typedef struct recorder_sums {
     long made;
     long destroyed;
-    long allocations; /* that upstream granted */
+    long allocations;   /* that upstream granted */
     long deallocations; /* that upstream took */
-    long calls;       /* allocate and deallocate, granted or not */
+    long calls;         /* allocate and deallocate, granted or not */
     long live;
     long violations;
 } recorder_sums;

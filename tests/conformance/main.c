@@ -57,14 +57,14 @@ static const char *const second_stacks[] = {
 };
 
 static const conformance_case *const tables[] = {
-    cases_basic,  cases_query,   cases_buffer, cases_life,
-    cases_order,  cases_context, cases_capture, cases_threads,
+    cases_basic, cases_query,   cases_buffer,  cases_life,
+    cases_order, cases_context, cases_capture, cases_threads,
 };
 
 /* Plug-ins may call any of these, also those that nothing here calls. */
 typedef void (*any_function)(void);
 static const any_function public_functions[] = {
-#define PUBLIC_ENTRY(name) (any_function)name,
+#define PUBLIC_ENTRY(name) (any_function) name,
     PUBLIC_MAP(PUBLIC_ENTRY)
 #undef PUBLIC_ENTRY
 };
@@ -158,8 +158,7 @@ static void warm_up(void)
 
         (void)snprintf(text, sizeof(text), "device_pool device=%d", device);
         if (ccmr_stack_create(text, &resource) == CCMR_SUCCESS &&
-            ccmr_resource_allocate(resource, 256, 0,
-                                   here.registered[device],
+            ccmr_resource_allocate(resource, 256, 0, here.registered[device],
                                    &ptr) == CCMR_SUCCESS) {
             (void)ccmr_resource_deallocate(resource, ptr, 256, 0,
                                            CCMR_STREAM_READY);

@@ -116,8 +116,8 @@ void *take(subject *s, size_t bytes, size_t alignment, ccmr_stream stream)
     void *ptr = NULL;
     ccmr_status status;
 
-    status = ccmr_resource_allocate(s->resource, bytes, alignment, stream,
-                                    &ptr);
+    status =
+        ccmr_resource_allocate(s->resource, bytes, alignment, stream, &ptr);
     if (!CHECK_OK(s, status, "allocate %zu bytes of alignment %zu", bytes,
                   alignment)) {
         return NULL;
@@ -344,10 +344,9 @@ static void exercise_buffer(subject *s, ccmr_stream stream, ccmr_stream other,
     }
     CHECK_OK(s, ccmr_buffer_fill(buffer, 0, 3000, 0x5a, 1, stream), "fill");
     after(s, "buffer_fill", context);
-    CHECK_OK(s,
-             ccmr_buffer_copy_from_host(buffer, 8, bytes, sizeof(bytes),
-                                        stream),
-             "copy from host");
+    CHECK_OK(
+        s, ccmr_buffer_copy_from_host(buffer, 8, bytes, sizeof(bytes), stream),
+        "copy from host");
     after(s, "buffer_copy_from_host", context);
     CHECK_OK(s, ccmr_buffer_copy(buffer, 1024, buffer, 8, 64, stream), "copy");
     after(s, "buffer_copy", context);

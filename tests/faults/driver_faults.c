@@ -230,8 +230,7 @@ static void run_stack(const char *stack)
 /* --first N CODE: the first use of a process, with one fault. */
 static int first_use(uint64_t nth, int code)
 {
-    script s = {.stack = "stream_ordered | device_plain",
-                .after = after_step};
+    script s = {.stack = "stream_ordered | device_plain", .after = after_step};
     watch w = {code, nth, NULL, 0, "none"};
     ccmr_resource *pool = NULL;
     void *ptr = NULL;
@@ -254,8 +253,8 @@ static int first_use(uint64_t nth, int code)
             after_step(&s, "create", status);
         }
         if (status == CCMR_SUCCESS) {
-            status = ccmr_resource_allocate(pool, 512, 0, CCMR_STREAM_LEGACY,
-                                            &ptr);
+            status =
+                ccmr_resource_allocate(pool, 512, 0, CCMR_STREAM_LEGACY, &ptr);
             after_step(&s, "allocate", status);
         }
         while (ptr != NULL &&

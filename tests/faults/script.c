@@ -35,8 +35,7 @@ void script_prepare(void)
 
     if (api.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
         api.cuCtxPushCurrent(context) != CUDA_SUCCESS ||
-        api.cuStreamCreate(&foreign, CU_STREAM_NON_BLOCKING) !=
-            CUDA_SUCCESS ||
+        api.cuStreamCreate(&foreign, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
         api.cuCtxPopCurrent(&context) != CUDA_SUCCESS) {
         printf("Bail out! no stream for the script\n");
         exit(99);
@@ -124,8 +123,7 @@ static void buffers(script *s, ccmr_resource *resource, ccmr_stream own)
     if (buffer == NULL) {
         return;
     }
-    (void)step(s, "buffer_fill",
-               ccmr_buffer_fill(buffer, 0, 2000, 7, 1, own));
+    (void)step(s, "buffer_fill", ccmr_buffer_fill(buffer, 0, 2000, 7, 1, own));
     (void)step(s, "buffer_copy_from_host",
                ccmr_buffer_copy_from_host(buffer, 64, bytes, 64, own));
     (void)step(s, "buffer_copy",
@@ -138,8 +136,7 @@ static void buffers(script *s, ccmr_resource *resource, ccmr_stream own)
                status == CCMR_ERROR_NOT_SUPPORTED ? CCMR_SUCCESS : status);
     (void)step(s, "buffer_describe",
                ccmr_buffer_describe(buffer, &properties));
-    (void)step(s, "buffer_set_stream",
-               ccmr_buffer_set_stream(buffer, own));
+    (void)step(s, "buffer_set_stream", ccmr_buffer_set_stream(buffer, own));
     close_buffer(s, buffer, foreign);
 }
 
@@ -181,8 +178,8 @@ static void wait_for(script *s, ccmr_stream stream)
 {
     int tries = 0;
 
-    while (step(s, "stream_synchronize",
-                ccmr_stream_synchronize(stream, 0)) != CCMR_SUCCESS &&
+    while (step(s, "stream_synchronize", ccmr_stream_synchronize(stream, 0)) !=
+               CCMR_SUCCESS &&
            ++tries < TRIES) {
     }
 }
@@ -194,9 +191,8 @@ static void end_streams(script *s, ccmr_stream own)
     wait_for(s, foreign);
     wait_for(s, CCMR_STREAM_LEGACY);
     (void)step(s, "stream_retire", ccmr_stream_retire(foreign));
-    while (own != foreign &&
-           step(s, "stream_destroy", ccmr_stream_destroy(own)) !=
-               CCMR_SUCCESS) {
+    while (own != foreign && step(s, "stream_destroy",
+                                  ccmr_stream_destroy(own)) != CCMR_SUCCESS) {
         if (++tries == TRIES) {
             s->stuck = 1;
             return;

@@ -12,8 +12,7 @@
 static ccmr_status with_buffer_options(void *given)
 {
     ccmr_buffer *buffer = NULL;
-    ccmr_status status =
-        ccmr_buffer_create(pool, 100, given, stream, &buffer);
+    ccmr_status status = ccmr_buffer_create(pool, 100, given, stream, &buffer);
 
     (void)ccmr_buffer_destroy(buffer);
     return status;
@@ -61,8 +60,8 @@ void bad_ccmr_buffer_from_handle(void)
 
     BAD(ccmr_buffer_from_handle(block, 512, NULL, NULL), INVALID_ARGUMENT,
         "buffer");
-    BAD(ccmr_buffer_from_handle(NULL, 512, NULL, &no_buffer),
-        INVALID_ARGUMENT, "ptr");
+    BAD(ccmr_buffer_from_handle(NULL, 512, NULL, &no_buffer), INVALID_ARGUMENT,
+        "ptr");
     source.resource = pool;
     BAD(ccmr_buffer_from_handle(block, 512, &source, &no_buffer),
         INVALID_STREAM, "UNSET");
@@ -102,10 +101,10 @@ void bad_ccmr_buffer_set_stream(void)
 {
     BAD(ccmr_buffer_set_stream(NULL, stream), INVALID_ARGUMENT, "buffer");
     BAD(ccmr_buffer_set_stream(closed_buffer, stream), CLOSED, "closed");
-    BAD(ccmr_buffer_set_stream(open_buffer, CCMR_STREAM_UNSET),
-        INVALID_STREAM, "UNSET");
-    BAD(ccmr_buffer_set_stream(open_buffer, CCMR_STREAM_READY),
-        INVALID_STREAM, "READY");
+    BAD(ccmr_buffer_set_stream(open_buffer, CCMR_STREAM_UNSET), INVALID_STREAM,
+        "UNSET");
+    BAD(ccmr_buffer_set_stream(open_buffer, CCMR_STREAM_READY), INVALID_STREAM,
+        "READY");
 }
 
 void bad_ccmr_buffer_note_use(void)
@@ -120,10 +119,10 @@ void bad_ccmr_buffer_note_use(void)
 
 void bad_ccmr_buffer_copy(void)
 {
-    BAD(ccmr_buffer_copy(NULL, 0, open_buffer, 0, 1, stream),
-        INVALID_ARGUMENT, "buffer");
-    BAD(ccmr_buffer_copy(open_buffer, 0, NULL, 0, 1, stream),
-        INVALID_ARGUMENT, "buffer");
+    BAD(ccmr_buffer_copy(NULL, 0, open_buffer, 0, 1, stream), INVALID_ARGUMENT,
+        "buffer");
+    BAD(ccmr_buffer_copy(open_buffer, 0, NULL, 0, 1, stream), INVALID_ARGUMENT,
+        "buffer");
     BAD(ccmr_buffer_copy(closed_buffer, 0, open_buffer, 0, 1, stream), CLOSED,
         "closed");
     BAD(ccmr_buffer_copy(open_buffer, 0, closed_buffer, 0, 1, stream), CLOSED,
@@ -146,8 +145,8 @@ void bad_ccmr_buffer_copy_to_host(void)
 {
     char bytes[8];
 
-    BAD(ccmr_buffer_copy_to_host(NULL, 0, bytes, 8, stream),
-        INVALID_ARGUMENT, "buffer");
+    BAD(ccmr_buffer_copy_to_host(NULL, 0, bytes, 8, stream), INVALID_ARGUMENT,
+        "buffer");
     BAD(ccmr_buffer_copy_to_host(closed_buffer, 0, bytes, 8, stream), CLOSED,
         "closed");
     BAD(ccmr_buffer_copy_to_host(open_buffer, 0, NULL, 8, stream),
@@ -165,8 +164,8 @@ void bad_ccmr_buffer_copy_from_host(void)
 
     BAD(ccmr_buffer_copy_from_host(NULL, 0, bytes, 8, stream),
         INVALID_ARGUMENT, "buffer");
-    BAD(ccmr_buffer_copy_from_host(closed_buffer, 0, bytes, 8, stream),
-        CLOSED, "closed");
+    BAD(ccmr_buffer_copy_from_host(closed_buffer, 0, bytes, 8, stream), CLOSED,
+        "closed");
     BAD(ccmr_buffer_copy_from_host(open_buffer, 0, NULL, 8, stream),
         INVALID_ARGUMENT, "host");
     BAD(ccmr_buffer_copy_from_host(open_buffer, 4090, bytes, 8, stream),
@@ -180,14 +179,13 @@ void bad_ccmr_buffer_fill(void)
 {
     BAD(ccmr_buffer_fill(NULL, 0, 8, 0, 1, stream), INVALID_ARGUMENT,
         "buffer");
-    BAD(ccmr_buffer_fill(closed_buffer, 0, 8, 0, 1, stream), CLOSED,
-        "closed");
+    BAD(ccmr_buffer_fill(closed_buffer, 0, 8, 0, 1, stream), CLOSED, "closed");
     BAD(ccmr_buffer_fill(open_buffer, 0, 8, 0, 3, stream), INVALID_ARGUMENT,
         "width 3");
     BAD(ccmr_buffer_fill(open_buffer, 0, 8, 0, UINT32_MAX, stream),
         INVALID_ARGUMENT, "width");
-    BAD(ccmr_buffer_fill(open_buffer, 0, 8, 256, 1, stream),
-        INVALID_ARGUMENT, "0x100");
+    BAD(ccmr_buffer_fill(open_buffer, 0, 8, 256, 1, stream), INVALID_ARGUMENT,
+        "0x100");
     BAD(ccmr_buffer_fill(open_buffer, 1, 8, 0, 2, stream), INVALID_ARGUMENT,
         "multiple");
     BAD(ccmr_buffer_fill(open_buffer, 4092, 8, 0, 4, stream), OUT_OF_RANGE,
@@ -232,4 +230,3 @@ void bad_ccmr_buffer_bytes(void)
                ccmr_buffer_bytes(closed_buffer) == 0,
            "ccmr_buffer_bytes of nothing");
 }
-

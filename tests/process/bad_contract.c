@@ -58,8 +58,8 @@ static const ccmr_resource_ops user_ops = {
 /* An older struct ends after the required members. */
 static void old_ops(void)
 {
-    size_t size = offsetof(ccmr_resource_ops, describe) +
-                  sizeof(user_ops.describe);
+    size_t size =
+        offsetof(ccmr_resource_ops, describe) + sizeof(user_ops.describe);
     unsigned char *given = malloc(size);
     ccmr_resource *resource = NULL;
 
@@ -111,8 +111,7 @@ void bad_ccmr_resource_create(void)
 
     BAD(ccmr_resource_create(NULL, host, &no_resource), INVALID_ARGUMENT,
         "ops");
-    BAD(ccmr_resource_create(&ops, host, NULL), INVALID_ARGUMENT,
-        "resource");
+    BAD(ccmr_resource_create(&ops, host, NULL), INVALID_ARGUMENT, "resource");
     ops.allocate = NULL;
     BAD(ccmr_resource_create(&ops, host, &no_resource), INVALID_ARGUMENT,
         "allocate");
@@ -133,26 +132,26 @@ void bad_ccmr_resource_create(void)
     BAD(ccmr_resource_create(&ops, host, &no_resource), INVALID_ARGUMENT,
         "reserve");
     user_name = NULL;
-    BAD(ccmr_resource_create(&user_ops, host, &no_resource),
-        INVALID_ARGUMENT, "name");
+    BAD(ccmr_resource_create(&user_ops, host, &no_resource), INVALID_ARGUMENT,
+        "name");
     user_name = "";
-    BAD(ccmr_resource_create(&user_ops, host, &no_resource),
-        INVALID_ARGUMENT, "name");
+    BAD(ccmr_resource_create(&user_ops, host, &no_resource), INVALID_ARGUMENT,
+        "name");
     user_name = "a_name_that_is_longer_than_31_characters";
-    BAD(ccmr_resource_create(&user_ops, host, &no_resource),
-        INVALID_ARGUMENT, "name");
+    BAD(ccmr_resource_create(&user_ops, host, &no_resource), INVALID_ARGUMENT,
+        "name");
     user_name = "user";
     user_alignment = 0;
-    BAD(ccmr_resource_create(&user_ops, host, &no_resource),
-        INVALID_ARGUMENT, "max_alignment");
+    BAD(ccmr_resource_create(&user_ops, host, &no_resource), INVALID_ARGUMENT,
+        "max_alignment");
     user_alignment = 48;
-    BAD(ccmr_resource_create(&user_ops, host, &no_resource),
-        INVALID_ARGUMENT, "48");
+    BAD(ccmr_resource_create(&user_ops, host, &no_resource), INVALID_ARGUMENT,
+        "48");
     user_alignment = 4096;
     user_status = CCMR_ERROR_USER;
     tap_ok(ccmr_resource_create(&user_ops, host, &no_resource) ==
-               CCMR_ERROR_USER && ccmr_last_error()->status ==
-               CCMR_ERROR_USER,
+                   CCMR_ERROR_USER &&
+               ccmr_last_error()->status == CCMR_ERROR_USER,
            "describe that fails: %s", ccmr_last_error()->message);
     user_status = CCMR_SUCCESS;
     old_ops();
@@ -194,8 +193,7 @@ static void broken_implementer(void)
     ops.allocate = broken_allocate;
     ops.deallocate = broken_deallocate;
     GOOD(ccmr_resource_create(&ops, NULL, &broken));
-    BAD(ccmr_resource_allocate(broken, 64, 0, stream, &no_ptr), USER,
-        "NULL");
+    BAD(ccmr_resource_allocate(broken, 64, 0, stream, &no_ptr), USER, "NULL");
     broken_ptr = (void *)(uintptr_t)0x1008;
     BAD(ccmr_resource_allocate(broken, 64, 0, stream, &no_ptr), USER,
         "aligned");
@@ -207,7 +205,8 @@ static void broken_implementer(void)
            "a failure that nobody described: %s", ccmr_last_error()->message);
     broken_status = (ccmr_status)3;
     tap_ok(ccmr_resource_allocate(broken, 64, 0, stream, &no_ptr) !=
-               CCMR_SUCCESS && no_ptr == NULL,
+                   CCMR_SUCCESS &&
+               no_ptr == NULL,
            "a status that is none is no success");
     GOOD(ccmr_resource_stats(broken, &stats));
     tap_is_size(stats.live_bytes, 0, "nothing of it is live");
@@ -216,8 +215,8 @@ static void broken_implementer(void)
 
 void bad_ccmr_resource_allocate(void)
 {
-    BAD(ccmr_resource_allocate(NULL, 1, 0, stream, &no_ptr),
-        INVALID_ARGUMENT, "resource");
+    BAD(ccmr_resource_allocate(NULL, 1, 0, stream, &no_ptr), INVALID_ARGUMENT,
+        "resource");
     BAD(ccmr_resource_allocate(pool, 1, 0, stream, NULL), INVALID_ARGUMENT,
         "ptr");
     BAD(ccmr_resource_allocate(pool, 0, 0, stream, NULL), INVALID_ARGUMENT,
@@ -226,8 +225,8 @@ void bad_ccmr_resource_allocate(void)
         INVALID_STREAM, "UNSET");
     BAD(ccmr_resource_allocate(pool, 1, 0, CCMR_STREAM_READY, &no_ptr),
         INVALID_STREAM, "READY");
-    BAD(ccmr_resource_allocate(pool, 1, 5, stream, &no_ptr),
-        INVALID_ALIGNMENT, "5");
+    BAD(ccmr_resource_allocate(pool, 1, 5, stream, &no_ptr), INVALID_ALIGNMENT,
+        "5");
     BAD(ccmr_resource_allocate(pool, 1, (size_t)1 << 63, stream, &no_ptr),
         INVALID_ALIGNMENT, "9223372036854775808");
     tap_is_str(ccmr_last_error()->resource, "device_pool", "who refused");
@@ -240,8 +239,8 @@ void bad_ccmr_resource_deallocate(void)
 {
     BAD(ccmr_resource_deallocate(NULL, block, 512, 0, stream),
         INVALID_ARGUMENT, "resource");
-    BAD(ccmr_resource_deallocate(pool, NULL, 512, 0, stream),
-        INVALID_ARGUMENT, "ptr");
+    BAD(ccmr_resource_deallocate(pool, NULL, 512, 0, stream), INVALID_ARGUMENT,
+        "ptr");
     BAD(ccmr_resource_deallocate(pool, block, 0, 0, stream), INVALID_SIZE,
         "0 bytes");
     BAD(ccmr_resource_deallocate(pool, block, SIZE_MAX, 0, stream),
@@ -250,11 +249,11 @@ void bad_ccmr_resource_deallocate(void)
         INVALID_ALIGNMENT, "7");
     BAD(ccmr_resource_deallocate(pool, block, 512, 0, CCMR_STREAM_UNSET),
         INVALID_STREAM, "UNSET");
-    tap_ok(ccmr_resource_deallocate(pool, (char *)block + 8, 504, 0,
-                                    stream) == CCMR_ERROR_INVALID_POINTER,
+    tap_ok(ccmr_resource_deallocate(pool, (char *)block + 8, 504, 0, stream) ==
+               CCMR_ERROR_INVALID_POINTER,
            "a misaligned pointer: %s", ccmr_last_error()->message);
-    tap_ok(ccmr_resource_deallocate(host, (char *)block + 8, 504, 0,
-                                    stream) == CCMR_ERROR_INVALID_POINTER,
+    tap_ok(ccmr_resource_deallocate(host, (char *)block + 8, 504, 0, stream) ==
+               CCMR_ERROR_INVALID_POINTER,
            "a misaligned pointer to host: %s", ccmr_last_error()->message);
 }
 
@@ -326,8 +325,8 @@ void bad_ccmr_resource_upstream(void)
         "resource");
     BAD(ccmr_resource_upstream(pool, 0, NULL), INVALID_ARGUMENT, "upstream");
     BAD(ccmr_resource_upstream(pool, 0, &no_resource), OUT_OF_RANGE, "0");
-    BAD(ccmr_resource_upstream(logging, SIZE_MAX, &no_resource),
-        OUT_OF_RANGE, "18446744073709551615");
+    BAD(ccmr_resource_upstream(logging, SIZE_MAX, &no_resource), OUT_OF_RANGE,
+        "18446744073709551615");
 }
 
 static ccmr_status with_trim_result(void *given)
@@ -361,15 +360,15 @@ void bad_ccmr_resource_note_use(void)
     BAD(ccmr_resource_note_use(NULL, block, stream), INVALID_ARGUMENT,
         "resource");
     BAD(ccmr_resource_note_use(pool, NULL, stream), INVALID_ARGUMENT, "ptr");
-    BAD(ccmr_resource_note_use(pool, block, CCMR_STREAM_UNSET),
-        INVALID_STREAM, "stream");
+    BAD(ccmr_resource_note_use(pool, block, CCMR_STREAM_UNSET), INVALID_STREAM,
+        "stream");
     BAD(ccmr_resource_note_use(host, block, stream), NOT_SUPPORTED, "host");
 }
 
 void bad_ccmr_resource_hold_until_free(void)
 {
-    BAD(ccmr_resource_hold_until_free(NULL, block, stream),
-        INVALID_ARGUMENT, "resource");
+    BAD(ccmr_resource_hold_until_free(NULL, block, stream), INVALID_ARGUMENT,
+        "resource");
     BAD(ccmr_resource_hold_until_free(pool, NULL, stream), INVALID_ARGUMENT,
         "ptr");
     BAD(ccmr_resource_hold_until_free(pool, block, CCMR_STREAM_READY),
@@ -403,8 +402,7 @@ void bad_ccmr_resource_option_set(void)
     BAD(ccmr_resource_option_set(pool, NULL, "1"), INVALID_ARGUMENT, "name");
     BAD(ccmr_resource_option_set(pool, "device", NULL), INVALID_ARGUMENT,
         "text");
-    BAD(ccmr_resource_option_set(pool, "devise", "1"), UNKNOWN_NAME,
-        "devise");
+    BAD(ccmr_resource_option_set(pool, "devise", "1"), UNKNOWN_NAME, "devise");
     BAD(ccmr_resource_option_set(pool, "device", "1"), NOT_SUPPORTED,
         "device");
 }
@@ -428,4 +426,3 @@ void bad_ccmr_resource_audit(void)
 {
     BAD(ccmr_resource_audit(NULL), INVALID_ARGUMENT, "resource");
 }
-

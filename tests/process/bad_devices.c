@@ -69,8 +69,8 @@ void bad_ccmr_device_set_current_resource(void)
     BAD(ccmr_device_set_current_resource(77, pool, &no_resource), NO_DEVICE,
         "77");
     BAD(ccmr_device_set_current_resource(-9, NULL, NULL), NO_DEVICE, "-9");
-    BAD(ccmr_device_set_current_resource(1, pool, &no_resource),
-        WRONG_DEVICE, "device 0");
+    BAD(ccmr_device_set_current_resource(1, pool, &no_resource), WRONG_DEVICE,
+        "device 0");
 }
 
 /* Resources. */
@@ -94,8 +94,7 @@ void bad_ccmr_device_pool_create(void)
 {
     ccmr_device_pool_options options = {.size = sizeof(options)};
 
-    BAD(ccmr_device_pool_create(0, NULL, NULL), INVALID_ARGUMENT,
-        "resource");
+    BAD(ccmr_device_pool_create(0, NULL, NULL), INVALID_ARGUMENT, "resource");
     BAD(ccmr_device_pool_create(55, NULL, &no_resource), NO_DEVICE, "55");
     options.maximum = 1024;
     BAD(ccmr_device_pool_create(0, &options, &no_resource), INVALID_ARGUMENT,
@@ -110,8 +109,7 @@ void bad_ccmr_device_pool_create(void)
                CCMR_ERROR_OUT_OF_DEVICE_MEMORY,
            "an initial size of 200 TiB: %s", ccmr_last_error()->message);
     options.initial = SIZE_MAX;
-    tap_ok(ccmr_device_pool_create(0, &options, &no_resource) !=
-               CCMR_SUCCESS,
+    tap_ok(ccmr_device_pool_create(0, &options, &no_resource) != CCMR_SUCCESS,
            "an initial size of SIZE_MAX: %s", ccmr_last_error()->message);
     options.initial = 4096 * 1024;
     options.maximum = 1024 * 1024;
@@ -120,8 +118,7 @@ void bad_ccmr_device_pool_create(void)
     options.initial = 0;
     options.maximum = 0;
     options.handle_kinds = 0x80;
-    tap_ok(ccmr_device_pool_create(0, &options, &no_resource) !=
-               CCMR_SUCCESS,
+    tap_ok(ccmr_device_pool_create(0, &options, &no_resource) != CCMR_SUCCESS,
            "unknown handle kinds: %s", ccmr_last_error()->message);
     sizes_of("ccmr_device_pool_options", sizeof(options), with_pool_options,
              1);
@@ -132,8 +129,8 @@ void bad_ccmr_device_pool_from_handle(void)
     struct CUmemPoolHandle_st *handle = NULL;
 
     GOOD(ccmr_device_pool_handle(pool, &handle));
-    BAD(ccmr_device_pool_from_handle(0, NULL, &no_resource),
-        INVALID_ARGUMENT, "pool");
+    BAD(ccmr_device_pool_from_handle(0, NULL, &no_resource), INVALID_ARGUMENT,
+        "pool");
     BAD(ccmr_device_pool_from_handle(0, handle, NULL), INVALID_ARGUMENT,
         "resource");
     BAD(ccmr_device_pool_from_handle(55, handle, &no_resource), NO_DEVICE,
@@ -144,8 +141,7 @@ void bad_ccmr_device_pool_handle(void)
 {
     struct CUmemPoolHandle_st *handle = NULL;
 
-    BAD(ccmr_device_pool_handle(NULL, &handle), INVALID_ARGUMENT,
-        "resource");
+    BAD(ccmr_device_pool_handle(NULL, &handle), INVALID_ARGUMENT, "resource");
     BAD(ccmr_device_pool_handle(pool, NULL), INVALID_ARGUMENT, "pool");
     BAD(ccmr_device_pool_handle(host, &handle), INVALID_ARGUMENT, "host");
 }
@@ -172,12 +168,12 @@ void bad_ccmr_legacy_pinned_create(void)
         "resource");
     BAD(ccmr_legacy_pinned_create(55, NULL, &no_resource), NO_DEVICE, "55");
     options.flags = 0x100;
-    BAD(ccmr_legacy_pinned_create(0, &options, &no_resource),
-        INVALID_ARGUMENT, "flags");
+    BAD(ccmr_legacy_pinned_create(0, &options, &no_resource), INVALID_ARGUMENT,
+        "flags");
     options.flags = 0;
     options.access = (ccmr_access)WILD_ENUM;
-    BAD(ccmr_legacy_pinned_create(0, &options, &no_resource),
-        INVALID_ARGUMENT, "access");
+    BAD(ccmr_legacy_pinned_create(0, &options, &no_resource), INVALID_ARGUMENT,
+        "access");
     sizes_of("ccmr_legacy_pinned_options", sizeof(options),
              with_pinned_options, 1);
 }
@@ -186,8 +182,7 @@ void bad_ccmr_limiting_create(void)
 {
     BAD(ccmr_limiting_create(NULL, 1024, &no_resource), INVALID_ARGUMENT,
         "upstream");
-    BAD(ccmr_limiting_create(pool, 1024, NULL), INVALID_ARGUMENT,
-        "resource");
+    BAD(ccmr_limiting_create(pool, 1024, NULL), INVALID_ARGUMENT, "resource");
 }
 
 static int no_sink(void *context, const char *rows, size_t length)
@@ -244,8 +239,7 @@ void bad_ccmr_logging_create(void)
     options.file = "";
     tap_ok(ccmr_logging_create(host, &options, &no_resource) != CCMR_SUCCESS,
            "a file without a name: %s", ccmr_last_error()->message);
-    sizes_of("ccmr_logging_options", sizeof(options), with_logging_options,
-             1);
+    sizes_of("ccmr_logging_options", sizeof(options), with_logging_options, 1);
 }
 
 void bad_ccmr_logging_flush(void)
@@ -265,11 +259,10 @@ static ccmr_status with_ordered_options(void *given)
 
 void bad_ccmr_stream_ordered_create(void)
 {
-    BAD(ccmr_stream_ordered_create(NULL, NULL, &no_resource),
-        INVALID_ARGUMENT, "upstream");
+    BAD(ccmr_stream_ordered_create(NULL, NULL, &no_resource), INVALID_ARGUMENT,
+        "upstream");
     BAD(ccmr_stream_ordered_create(pool, NULL, NULL), INVALID_ARGUMENT,
         "resource");
     sizes_of("ccmr_stream_ordered_options",
              sizeof(ccmr_stream_ordered_options), with_ordered_options, 1);
 }
-

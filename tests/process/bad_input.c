@@ -31,8 +31,7 @@ void bad(ccmr_status status, ccmr_status want, const char *word,
 
     if (!tap_ok(status == want && detail->status == want &&
                     strstr(detail->message, word) != NULL,
-                "%s is %s and names %s", call, ccmr_status_name(want),
-                word)) {
+                "%s is %s and names %s", call, ccmr_status_name(want), word)) {
         tap_diag("%s; detail %s: %s", ccmr_status_name(status),
                  ccmr_status_name(detail->status), detail->message);
     }
@@ -57,8 +56,8 @@ void sizes_of(const char *name, size_t known, struct_call call, int input)
         if (i < 2) {
             bad(status, CCMR_ERROR_INVALID_STRUCT, name, "a short struct");
         } else {
-            tap_ok(status != CCMR_ERROR_INVALID_STRUCT,
-                   "%s of its own size", name);
+            tap_ok(status != CCMR_ERROR_INVALID_STRUCT, "%s of its own size",
+                   name);
         }
         free(given);
     }
@@ -70,8 +69,7 @@ void sizes_of(const char *name, size_t known, struct_call call, int input)
     bad(status, CCMR_ERROR_INVALID_STRUCT, name, "size 0");
     memcpy(given, &large, sizeof(large));
     status = call(given);
-    tap_ok(status != CCMR_ERROR_INVALID_STRUCT, "%s, newer, with zeros",
-           name);
+    tap_ok(status != CCMR_ERROR_INVALID_STRUCT, "%s, newer, with zeros", name);
     memset(given, 0, large);
     memcpy(given, &large, sizeof(large));
     given[large - 1] = 1;
@@ -157,8 +155,7 @@ static void set_up(void)
         ccmr_buffer_create(pool, 64, NULL, stream, &closed_buffer) !=
             CCMR_SUCCESS ||
         ccmr_buffer_close(closed_buffer, stream) != CCMR_SUCCESS ||
-        ccmr_resource_allocate(pool, 512, 0, stream, &block) !=
-            CCMR_SUCCESS) {
+        ccmr_resource_allocate(pool, 512, 0, stream, &block) != CCMR_SUCCESS) {
         tap_bail_out("%s", ccmr_last_error()->message);
     }
 }

@@ -38,8 +38,7 @@ void bad(ccmr_status status, ccmr_status want, const char *word,
 
 #define BAD(call, want, word) bad((call), CCMR_ERROR_##want, (word), #call)
 #define GOOD(call)                                                            \
-    tap_ok((call) == CCMR_SUCCESS, "%s: %s", #call,                           \
-           ccmr_last_error()->message)
+    tap_ok((call) == CCMR_SUCCESS, "%s: %s", #call, ccmr_last_error()->message)
 
 /*
  * A struct that is `input` or output, on the heap at exactly the length that

@@ -24,8 +24,8 @@ void bad_ccmr_stack_create(void)
     tap_ok(ccmr_stack_create("", &no_resource) == CCMR_ERROR_SYNTAX,
            "an empty text: %s", ccmr_last_error()->message);
     tap_ok(ccmr_stack_create("limiting bytes=1GiB", &no_resource) !=
-               CCMR_SUCCESS, "nothing under it: %s",
-           ccmr_last_error()->message);
+               CCMR_SUCCESS,
+           "nothing under it: %s", ccmr_last_error()->message);
     BAD(ccmr_stack_create("device_pool device=77", &no_resource), NO_DEVICE,
         "77");
     BAD(ccmr_stack_create("logging file=/nonexistent/a | limiting "
@@ -42,9 +42,8 @@ void bad_ccmr_stack_create_over(void)
         INVALID_ARGUMENT, "upstream");
     BAD(ccmr_stack_create_over("limiting bytes=1", host, NULL),
         INVALID_ARGUMENT, "resource");
-    tap_ok(ccmr_stack_create_over("host", host, &no_resource) !=
-               CCMR_SUCCESS, "a leaf over something: %s",
-           ccmr_last_error()->message);
+    tap_ok(ccmr_stack_create_over("host", host, &no_resource) != CCMR_SUCCESS,
+           "a leaf over something: %s", ccmr_last_error()->message);
 }
 
 void bad_ccmr_stack_print(void)
@@ -52,8 +51,8 @@ void bad_ccmr_stack_print(void)
     char text[16];
     size_t length;
 
-    BAD(ccmr_stack_print(NULL, text, sizeof(text), &length),
-        INVALID_ARGUMENT, "resource");
+    BAD(ccmr_stack_print(NULL, text, sizeof(text), &length), INVALID_ARGUMENT,
+        "resource");
     BAD(ccmr_stack_print(pool, NULL, 16, &length), INVALID_ARGUMENT, "text");
     GOOD(ccmr_stack_print(pool, NULL, 0, NULL));
 }
@@ -118,7 +117,8 @@ void bad_ccmr_kind_get(void)
 
     BAD(ccmr_kind_get(0, NULL), INVALID_ARGUMENT, "kind");
     tap_ok(ccmr_kind_get(SIZE_MAX, &kind) == CCMR_ERROR_OUT_OF_RANGE &&
-               kind == NULL, "kind SIZE_MAX");
+               kind == NULL,
+           "kind SIZE_MAX");
 }
 
 /* Streams. */
@@ -176,8 +176,8 @@ void bad_ccmr_stream_from_protocol(void)
     BAD(ccmr_stream_from_protocol(0, 0, NULL), INVALID_ARGUMENT, "stream");
     BAD(ccmr_stream_from_protocol(1, 0, &no_stream), NOT_SUPPORTED, "1");
     BAD(ccmr_stream_from_protocol(-1, 0, &no_stream), NOT_SUPPORTED, "-1");
-    BAD(ccmr_stream_from_protocol(0, UINT64_MAX, &no_stream),
-        INVALID_STREAM, "0xffffffffffffffff");
+    BAD(ccmr_stream_from_protocol(0, UINT64_MAX, &no_stream), INVALID_STREAM,
+        "0xffffffffffffffff");
     BAD(ccmr_stream_from_protocol(0, UINT64_MAX - 1, &no_stream),
         INVALID_STREAM, "0xfffffffffffffffe");
 }
@@ -208,8 +208,7 @@ void bad_ccmr_error_set(void)
     tap_is_size(strlen(ccmr_last_error()->message), 255,
                 "a long message is cut");
     (void)ccmr_error_set(CCMR_ERROR_USER, 7, "%s%s%n");
-    tap_is_str(ccmr_last_error()->message, "%s%s%n",
-               "a message is no format");
+    tap_is_str(ccmr_last_error()->message, "%s%s%n", "a message is no format");
     (void)ccmr_error_set((ccmr_status)WILD_ENUM, 0, NULL);
     tap_ok(ccmr_last_error()->message[0] != '\0', "a wild status has a text");
 }
@@ -223,8 +222,8 @@ void bad_ccmr_last_error(void)
 
 void bad_ccmr_status_name(void)
 {
-    tap_is_str(ccmr_status_name((ccmr_status)WILD_ENUM),
-               "CCMR_ERROR_UNKNOWN", "name of a wild status");
+    tap_is_str(ccmr_status_name((ccmr_status)WILD_ENUM), "CCMR_ERROR_UNKNOWN",
+               "name of a wild status");
     tap_is_str(ccmr_status_name((ccmr_status)-5000), "CCMR_ERROR_UNKNOWN",
                "name of another");
 }
@@ -244,4 +243,3 @@ void bad_ccmr_version_text(void)
 {
     tap_ok(ccmr_version_text()[0] != '\0', "version's text");
 }
-

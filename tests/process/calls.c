@@ -148,8 +148,7 @@ static ccmr_status call_ccmr_buffer_create(objects *o)
 static ccmr_status call_ccmr_buffer_from_handle(objects *o)
 {
     ccmr_buffer *buffer = NULL;
-    ccmr_status status =
-        ccmr_buffer_from_handle(o->block, 512, NULL, &buffer);
+    ccmr_status status = ccmr_buffer_from_handle(o->block, 512, NULL, &buffer);
 
     (void)ccmr_buffer_destroy(buffer);
     return status;
@@ -199,8 +198,7 @@ MAKE(ccmr_stream_ordered_create,
 MAKE(ccmr_stack_create, ccmr_stack_create("device_plain", &resource))
 MAKE(ccmr_stack_create_over,
      ccmr_stack_create_over("limiting bytes=1MiB", o->pool, &resource))
-MAKE(ccmr_resource_create,
-     ccmr_resource_create(&user_ops, o->host, &resource))
+MAKE(ccmr_resource_create, ccmr_resource_create(&user_ops, o->host, &resource))
 
 static ccmr_status call_ccmr_logging_create(objects *o)
 {
@@ -264,8 +262,7 @@ static ccmr_status call_ccmr_resource_allocate(objects *o)
         ccmr_resource_allocate(o->stack, 128, 0, o->stream, &ptr);
 
     if (status == CCMR_SUCCESS) {
-        status =
-            ccmr_resource_deallocate(o->stack, ptr, 128, 0, o->stream);
+        status = ccmr_resource_deallocate(o->stack, ptr, 128, 0, o->stream);
     }
     return status;
 }
@@ -413,7 +410,10 @@ static ccmr_status call_ccmr_stream_destroy(objects *o)
     return status == CCMR_SUCCESS ? ccmr_stream_destroy(stream) : status;
 }
 
-#define ENTRY(name, kind) {#name, kind, call_##name}
+#define ENTRY(name, kind)                                                     \
+    {                                                                         \
+#name, kind, call_##name                                              \
+    }
 
 const valid_call valid_calls[] = {
     ENTRY(ccmr_buffer_bytes, CALL_NONE),
@@ -516,8 +516,8 @@ ccmr_status objects_drop(objects *o)
     ccmr_status status = CCMR_SUCCESS;
 
     if (o->block != NULL) {
-        first = ccmr_resource_deallocate(o->stack, o->block, 512, 0,
-                                         o->stream);
+        first =
+            ccmr_resource_deallocate(o->stack, o->block, 512, 0, o->stream);
     }
     status = ccmr_buffer_destroy(o->buffer);
     first = first == CCMR_SUCCESS ? status : first;

@@ -73,8 +73,7 @@ static void *use_and_outlive(void *unused)
 {
     (void)unused;
     (void)one_life();
-    if (lib.ccmr_stack_create("?", &(ccmr_resource *){NULL}) ==
-        CCMR_SUCCESS) {
+    if (lib.ccmr_stack_create("?", &(ccmr_resource *){NULL}) == CCMR_SUCCESS) {
         tap_fail("a stack named ?");
     }
     (void)pthread_barrier_wait(&together);

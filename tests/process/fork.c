@@ -103,7 +103,8 @@ static void plain_forks(objects *o, const char *log)
 
     /* A row that is buffered when the child begins is the parent's alone. */
     tap_ok(ccmr_resource_allocate(o->logging, 77, 0, CCMR_STREAM_LEGACY,
-                                  &ptr) == CCMR_SUCCESS, "a logged block");
+                                  &ptr) == CCMR_SUCCESS,
+           "a logged block");
     size = file_size(log);
     for (i = 0; i < 2; i++) {
         child = fork();
@@ -160,12 +161,12 @@ static void *work(void *argument)
                                    "| device_plain",
                                    &resource);
         if (status == CCMR_SUCCESS) {
-            status = ccmr_resource_allocate(resource, 3000, 0, w->o->stream,
-                                            &ptr);
+            status =
+                ccmr_resource_allocate(resource, 3000, 0, w->o->stream, &ptr);
         }
         if (status == CCMR_SUCCESS) {
-            status = ccmr_resource_deallocate(resource, ptr, 3000, 0,
-                                              w->o->stream);
+            status =
+                ccmr_resource_deallocate(resource, ptr, 3000, 0, w->o->stream);
         }
         ccmr_resource_release(resource);
         if (status == CCMR_SUCCESS) {

@@ -46,8 +46,7 @@ static void needs_driver(void)
     ccmr_stream stream = NULL;
     int count = -5;
 
-#define NEEDS(call)                                                           \
-    expect((call), CCMR_ERROR_DRIVER_NOT_FOUND, NOWHERE, #call)
+#define NEEDS(call) expect((call), CCMR_ERROR_DRIVER_NOT_FOUND, NOWHERE, #call)
     NEEDS(ccmr_init(NULL));
     NEEDS(ccmr_driver(&info));
     NEEDS(ccmr_device_count(&count));
@@ -112,8 +111,7 @@ static void host_works(const char *stack)
                properties.device_accessible == 0,
            "what it is");
     tap_ok(ccmr_buffer_destroy(buffer) == CCMR_SUCCESS &&
-               ccmr_buffer_close(second, CCMR_STREAM_LEGACY) ==
-                   CCMR_SUCCESS &&
+               ccmr_buffer_close(second, CCMR_STREAM_LEGACY) == CCMR_SUCCESS &&
                ccmr_buffer_destroy(second) == CCMR_SUCCESS,
            "closed");
     tap_ok(ccmr_resource_trim(resource, 0, NULL) == CCMR_SUCCESS &&
@@ -129,7 +127,8 @@ static void texts_work(void)
     size_t length = 0;
 
     tap_ok(ccmr_stack_help(NULL, text, sizeof(text), &length) ==
-                   CCMR_SUCCESS && strstr(text, "device_pool") != NULL,
+                   CCMR_SUCCESS &&
+               strstr(text, "device_pool") != NULL,
            "help without a driver");
     expect(ccmr_stack_create("device_pol", &(ccmr_resource *){NULL}),
            CCMR_ERROR_UNKNOWN_NAME, "device_pool", "a wrong name");

@@ -147,12 +147,11 @@ static int reuse_is_off(const void *argument)
     ccmr_resource *resource = NULL;
     int value = -1;
 
-    if (ccmr_stack_create("device_pool own=yes", &resource) !=
-            CCMR_SUCCESS ||
+    if (ccmr_stack_create("device_pool own=yes", &resource) != CCMR_SUCCESS ||
         ccmr_device_pool_handle(resource, &pool) != CCMR_SUCCESS ||
-        api.cuMemPoolGetAttribute(
-            pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &value) !=
-            CUDA_SUCCESS) {
+        api.cuMemPoolGetAttribute(pool,
+                                  CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+                                  &value) != CUDA_SUCCESS) {
         return complain("pool");
     }
     ccmr_resource_release(resource);
@@ -214,12 +213,12 @@ int main(void)
     for (i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
         const entry *e = &entries[i];
 
-        tap_is_int(in_child("CUCOREMR_SIM_HIDE", e->name,
-                            e->need == REQUIRED ? hidden_required
-                                                : hidden_optional,
-                            e),
-                   0, "without %s, which is %s", e->name,
-                   e->need == REQUIRED ? "required" : "optional");
+        tap_is_int(
+            in_child("CUCOREMR_SIM_HIDE", e->name,
+                     e->need == REQUIRED ? hidden_required : hidden_optional,
+                     e),
+            0, "without %s, which is %s", e->name,
+            e->need == REQUIRED ? "required" : "optional");
     }
     for (i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
         char text[16];
@@ -229,12 +228,12 @@ int main(void)
                             &versions[i]),
                    0, "driver version %s", text);
     }
-    tap_is_int(in_child("CUCOREMR_SIM_DRIVER_VERSION", "11040", reuse_is_off,
-                        &yes),
-               0, "11.4 reuses nothing by chance");
-    tap_is_int(in_child("CUCOREMR_SIM_DRIVER_VERSION", "11050", reuse_is_off,
-                        &no),
-               0, "11.5 may");
+    tap_is_int(
+        in_child("CUCOREMR_SIM_DRIVER_VERSION", "11040", reuse_is_off, &yes),
+        0, "11.4 reuses nothing by chance");
+    tap_is_int(
+        in_child("CUCOREMR_SIM_DRIVER_VERSION", "11050", reuse_is_off, &no), 0,
+        "11.5 may");
     tap_is_int(in_child("CUCOREMR_SIM_DRIVER_VERSION", "12010",
                         maximum_is_refused, &yes),
                0, "12.1 has no maximum");

@@ -102,8 +102,8 @@ static void *free_one(void *argument)
     int self = atomic_fetch_add(&s->next, 1);
 
     fail_if(s, ccmr_resource_deallocate(s->resource,
-                                        atomic_load(&s->blocks[self]), 1000,
-                                        0, CCMR_STREAM_LEGACY));
+                                        atomic_load(&s->blocks[self]), 1000, 0,
+                                        CCMR_STREAM_LEGACY));
     return NULL;
 }
 
@@ -182,8 +182,8 @@ static void *free_and_release(void *argument)
         ccmr_resource_release(s->resource);
     }
     fail_if(s, ccmr_resource_deallocate(s->resource,
-                                        atomic_load(&s->blocks[self]), 1000,
-                                        0, CCMR_STREAM_LEGACY));
+                                        atomic_load(&s->blocks[self]), 1000, 0,
+                                        CCMR_STREAM_LEGACY));
     return NULL;
 }
 

@@ -60,13 +60,12 @@ static const char *order_of_calls(void)
         cr_assert_eq(simulator->log_read(i, &record), 0);
         for (k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++) {
             if (strcmp(record.call, wanted[k]) == 0) {
-                char stream = record.stream == first      ? '1'
-                              : record.stream == second   ? '2'
-                              : record.stream == unlisted ? 'u'
-                              : record.stream == CCMR_STREAM_LEGACY ? 'L'
-                              : record.stream == CCMR_STREAM_PER_THREAD
-                                  ? 'P'
-                                  : '?';
+                char stream = record.stream == first                    ? '1'
+                              : record.stream == second                 ? '2'
+                              : record.stream == unlisted               ? 'u'
+                              : record.stream == CCMR_STREAM_LEGACY     ? 'L'
+                              : record.stream == CCMR_STREAM_PER_THREAD ? 'P'
+                                                                        : '?';
 
                 length += (size_t)snprintf(
                     text + length, sizeof(text) - length, "%s%s(%c)",
@@ -379,9 +378,8 @@ Test(buffer, frees_through_its_resource)
 
     puppet_init(&p);
     resource = puppet_resource(&p);
-    cr_assert_eq(
-        ccmr_buffer_create(resource, 123, &options, first, &buffer),
-        CCMR_SUCCESS);
+    cr_assert_eq(ccmr_buffer_create(resource, 123, &options, first, &buffer),
+                 CCMR_SUCCESS);
     ccmr_resource_release(resource);
     cr_assert_eq(p.destroyed, 0);
     p.refuse_frees = 1;

@@ -85,10 +85,8 @@ Test(census, nobody_inside_is_not_waited_for)
 {
     ccmr__census_enter(&census->shards[3], 3);
     ccmr__census_leave(&census->shards[3], 3);
-    ccmr__census_enter(&census->shards[CCMR__SLOT_SHARED],
-                       CCMR__SLOT_SHARED);
-    ccmr__census_leave(&census->shards[CCMR__SLOT_SHARED],
-                       CCMR__SLOT_SHARED);
+    ccmr__census_enter(&census->shards[CCMR__SLOT_SHARED], CCMR__SLOT_SHARED);
+    ccmr__census_leave(&census->shards[CCMR__SLOT_SHARED], CCMR__SLOT_SHARED);
     ccmr__census_wait_out(census);
 }
 

@@ -83,15 +83,13 @@ Test(device, the_current_one_is_the_context_s)
 
     cr_assert_eq(ccmr_device_plain_create(CCMR_DEVICE_CURRENT, &resource),
                  CCMR_SUCCESS);
-    cr_assert_eq(ccmr_resource_describe(resource, &properties),
-                 CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_describe(resource, &properties), CCMR_SUCCESS);
     cr_assert_eq(properties.device, 0);
     ccmr_resource_release(resource);
     cr_assert_eq(api.cuCtxPushCurrent(leaf_context(1)), CUDA_SUCCESS);
     cr_assert_eq(ccmr_device_plain_create(CCMR_DEVICE_CURRENT, &resource),
                  CCMR_SUCCESS);
-    cr_assert_eq(ccmr_resource_describe(resource, &properties),
-                 CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_describe(resource, &properties), CCMR_SUCCESS);
     cr_assert_eq(properties.device, 1);
     ccmr_resource_release(resource);
     cr_assert_eq(api.cuCtxPopCurrent(&popped), CUDA_SUCCESS);
@@ -198,15 +196,14 @@ Test(device, device_0_is_left_alone)
         cr_assert_eq(ccmr_stream_create(1, 0, &stream), CCMR_SUCCESS);
         cr_assert_eq(ccmr_resource_allocate(resource, 100, 0, stream, &ptr),
                      CCMR_SUCCESS);
+        cr_assert_eq(ccmr_resource_deallocate(resource, ptr, 100, 0, stream),
+                     CCMR_SUCCESS);
         cr_assert_eq(
-            ccmr_resource_deallocate(resource, ptr, 100, 0, stream),
+            ccmr_resource_allocate(resource, 100, 0, CCMR_STREAM_LEGACY, &ptr),
             CCMR_SUCCESS);
-        cr_assert_eq(ccmr_resource_allocate(resource, 100, 0,
-                                            CCMR_STREAM_LEGACY, &ptr),
-                     CCMR_SUCCESS);
-        cr_assert_eq(ccmr_resource_deallocate(resource, ptr, 100, 0,
-                                              CCMR_STREAM_READY),
-                     CCMR_SUCCESS);
+        cr_assert_eq(
+            ccmr_resource_deallocate(resource, ptr, 100, 0, CCMR_STREAM_READY),
+            CCMR_SUCCESS);
         cr_assert_eq(ccmr_stream_destroy(stream), CCMR_SUCCESS);
         ccmr_resource_release(resource);
         cr_assert_eq(api.cuDevicePrimaryCtxGetState(0, &flags, &active),

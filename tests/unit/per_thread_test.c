@@ -146,8 +146,7 @@ Test(per_thread, questions_are_about_it_too)
     int fits;
 
     cr_assert_eq(ccmr_resource_create(&ops, NULL, &resource), CCMR_SUCCESS);
-    cr_assert_eq(ccmr_resource_note_use(resource, &block, NULL),
-                 CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_note_use(resource, &block, NULL), CCMR_SUCCESS);
     cr_assert_eq(asked, CCMR_STREAM_PER_THREAD);
     asked = NULL;
     cr_assert_eq(ccmr_resource_hold_until_free(resource, &block, NULL),

@@ -391,8 +391,8 @@ Test(resource, the_free_stream_is_decided_below)
     ccmr_resource *both = NULL;
 
     stack(&least);
-    cr_assert_eq(ccmr_resource_choose_free_stream(
-                     resource, &block, CCMR_STREAM_UNSET, &chosen),
+    cr_assert_eq(ccmr_resource_choose_free_stream(resource, &block,
+                                                  CCMR_STREAM_UNSET, &chosen),
                  CCMR_SUCCESS);
     cr_assert_eq(chosen, a);
     cr_assert_eq(
@@ -479,9 +479,8 @@ Test(resource, options_without_a_setter_are_fixed)
 
     ops.option_get = get_color;
     stack(&ops);
-    cr_assert_eq(
-        ccmr_resource_option_get(resource, "color", text, 8, &length),
-        CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_option_get(resource, "color", text, 8, &length),
+                 CCMR_SUCCESS);
     cr_assert_str_eq(text, "red");
     cr_assert_eq(length, 3);
     cr_assert_eq(ccmr_resource_option_set(resource, "color", "blue"),
@@ -530,8 +529,8 @@ Test(resource, a_foreign_block_does_not_wrap_the_counts)
 /* An old implementer's struct ends after `describe`. */
 Test(resource, an_old_ops_struct_will_do)
 {
-    size_t size = offsetof(ccmr_resource_ops, describe) +
-                  sizeof(least.describe);
+    size_t size =
+        offsetof(ccmr_resource_ops, describe) + sizeof(least.describe);
     ccmr_resource_ops *old = malloc(size);
     void *ptr;
 
@@ -580,13 +579,11 @@ Test(resource, all_that_want_to_know_hear_of_retired_streams)
     cr_assert_eq(retired, 4);
     retire_status = CCMR_SUCCESS;
     /* One that drains has no caches, and does not hear. */
-    cr_assert_eq(ccmr_resource_allocate(both, 100, 0, S, &ptr),
-                 CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_allocate(both, 100, 0, S, &ptr), CCMR_SUCCESS);
     ccmr_resource_release(both);
     cr_assert_eq(ccmr__resources_retire(stream), CCMR_SUCCESS);
     cr_assert_eq(retired, 5);
-    cr_assert_eq(ccmr_resource_deallocate(both, ptr, 100, 0, S),
-                 CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_deallocate(both, ptr, 100, 0, S), CCMR_SUCCESS);
     gone();
     cr_assert_eq(ccmr__resources_retire(stream), CCMR_SUCCESS);
     cr_assert_eq(retired, 5);

@@ -30,10 +30,8 @@ Test(status, names_and_texts_are_the_table_s)
     size_t i;
 
     for (i = 0; i < ENTRIES; i++) {
-        cr_assert_str_eq(ccmr_status_name(entries[i].status),
-                         entries[i].name);
-        cr_assert_str_eq(ccmr_status_text(entries[i].status),
-                         entries[i].text);
+        cr_assert_str_eq(ccmr_status_name(entries[i].status), entries[i].name);
+        cr_assert_str_eq(ccmr_status_text(entries[i].status), entries[i].text);
         cr_assert_neq(entries[i].text[strlen(entries[i].text) - 1], '.');
     }
 }
@@ -69,8 +67,7 @@ Test(status, values_are_kept)
 Test(status, numbers_that_are_none_have_a_name)
 {
     cr_assert_str_eq(ccmr_status_name((ccmr_status)1), "CCMR_ERROR_UNKNOWN");
-    cr_assert_str_eq(ccmr_status_name((ccmr_status)-14),
-                     "CCMR_ERROR_UNKNOWN");
+    cr_assert_str_eq(ccmr_status_name((ccmr_status)-14), "CCMR_ERROR_UNKNOWN");
     cr_assert_not_null(ccmr_status_text((ccmr_status)INT32_MIN));
 }
 

@@ -54,8 +54,7 @@ Test(stream, one_of_ours_is_registered)
 {
     ccmr_stream stream = NULL;
 
-    cr_assert_eq(ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING,
-                                    &stream),
+    cr_assert_eq(ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING, &stream),
                  CCMR_SUCCESS);
     cr_assert_not_null(ccmr__stream_find(stream));
     cr_assert_eq(ccmr_stream_synchronize(stream, 7), CCMR_SUCCESS,
@@ -114,8 +113,7 @@ Test(stream, a_registered_one_costs_no_driver_call)
     before = simulator->calls(NULL);
     (void)key_of(stream);
     cr_assert_eq(ccmr__stream_check(stream, device), CCMR_SUCCESS);
-    cr_assert_eq(ccmr__stream_check(CCMR_STREAM_READY, device),
-                 CCMR_SUCCESS);
+    cr_assert_eq(ccmr__stream_check(CCMR_STREAM_READY, device), CCMR_SUCCESS);
     cr_assert_eq(simulator->calls(NULL), before);
     cr_assert_eq(ccmr_stream_destroy(stream), CCMR_SUCCESS);
 }
@@ -129,16 +127,17 @@ Test(stream, a_capturing_one_is_asked_nothing_else)
     ccmr__stream_use use;
     CUgraph graph = NULL;
 
-    cr_assert_eq(api.cuStreamBeginCapture(stream,
-                                          CU_STREAM_CAPTURE_MODE_GLOBAL),
-                 CUDA_SUCCESS);
+    cr_assert_eq(
+        api.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
+        CUDA_SUCCESS);
     cr_assert_eq(simulator->log(16), 0);
     cr_assert_eq(ccmr__stream_check(stream, device), CCMR_ERROR_CAPTURING);
     cr_assert_eq(ccmr__stream_resolve(stream, device, &use),
                  CCMR_ERROR_CAPTURING);
     cr_assert_eq(ccmr_stream_register(stream), CCMR_ERROR_CAPTURING);
     cr_assert_eq(simulator->log_count(), 3);
-    while (simulator->log_count() > 0 && simulator->log_read(0, &record) == 0) {
+    while (simulator->log_count() > 0 &&
+           simulator->log_read(0, &record) == 0) {
         cr_assert_str_eq(record.call, "cuStreamIsCapturing");
         break;
     }
@@ -190,8 +189,7 @@ Test(stream, of_another_device_is_refused_by_name)
     ccmr_stream registered = NULL;
 
     cr_assert_eq(ccmr_stream_create(1, 0, &registered), CCMR_SUCCESS);
-    cr_assert_eq(ccmr__stream_check(foreign, device),
-                 CCMR_ERROR_WRONG_DEVICE);
+    cr_assert_eq(ccmr__stream_check(foreign, device), CCMR_ERROR_WRONG_DEVICE);
     cr_assert_not_null(strstr(ccmr_last_error()->message, "device 1"));
     cr_assert_not_null(strstr(ccmr_last_error()->message, "device 0"));
     cr_assert_eq(ccmr__stream_check(registered, device),
@@ -242,11 +240,10 @@ Test(stream, tokens_are_registered_already)
     cr_assert_eq(ccmr_stream_set_capturing(CCMR_STREAM_LEGACY, 1),
                  CCMR_ERROR_INVALID_STREAM);
     cr_assert_null(ccmr__stream_find(CCMR_STREAM_LEGACY));
-    cr_assert_eq(ccmr_stream_synchronize(CCMR_STREAM_LEGACY, 1),
-                 CCMR_SUCCESS);
-    cr_assert_eq(ccmr_stream_synchronize(CCMR_STREAM_LEGACY,
-                                         CCMR_DEVICE_CURRENT),
-                 CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_synchronize(CCMR_STREAM_LEGACY, 1), CCMR_SUCCESS);
+    cr_assert_eq(
+        ccmr_stream_synchronize(CCMR_STREAM_LEGACY, CCMR_DEVICE_CURRENT),
+        CCMR_SUCCESS);
     cr_assert_eq(ccmr_stream_synchronize(NULL, 0), CCMR_SUCCESS);
 }
 
@@ -259,8 +256,7 @@ Test(stream, thousands_can_be_registered)
 
     cr_assert_not_null(streams);
     for (i = 0; i < COUNT; i++) {
-        cr_assert_eq(ccmr_stream_create(i % 2, 0, &streams[i]),
-                     CCMR_SUCCESS);
+        cr_assert_eq(ccmr_stream_create(i % 2, 0, &streams[i]), CCMR_SUCCESS);
     }
     for (i = 0; i < COUNT; i++) {
         const ccmr__stream_record *record = ccmr__stream_find(streams[i]);
@@ -281,8 +277,7 @@ Test(stream, destroying_that_fails_leaves_it_registered)
     ccmr_stream stream = NULL;
 
     cr_assert_eq(ccmr_stream_create(0, 0, &stream), CCMR_SUCCESS);
-    cr_assert_eq(simulator->fail("cuStreamDestroy", 1, CUDA_ERROR_UNKNOWN),
-                 0);
+    cr_assert_eq(simulator->fail("cuStreamDestroy", 1, CUDA_ERROR_UNKNOWN), 0);
     cr_assert_eq(ccmr_stream_destroy(stream), CCMR_ERROR_DRIVER);
     cr_assert_str_eq(ccmr_last_error()->driver_call, "cuStreamDestroy");
     cr_assert_not_null(ccmr__stream_find(stream));

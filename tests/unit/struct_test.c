@@ -42,8 +42,8 @@ Test(struct_read, an_old_struct_leaves_defaults)
 
     given->a = 7;
     given->b = 8;
-    cr_assert_eq(ccmr__struct_read(&known, sizeof(known), given,
-                                   sizeof(first), "first"),
+    cr_assert_eq(ccmr__struct_read(&known, sizeof(known), given, sizeof(first),
+                                   "first"),
                  CCMR_SUCCESS);
     cr_assert_eq(known.a, 7);
     cr_assert_eq(known.b, 8);
@@ -59,8 +59,8 @@ Test(struct_read, a_newer_struct_with_zeros_is_fine)
     first known = {sizeof(known), 0, 0};
 
     given->a = 3;
-    cr_assert_eq(ccmr__struct_read(&known, sizeof(known), given,
-                                   sizeof(first), "first"),
+    cr_assert_eq(ccmr__struct_read(&known, sizeof(known), given, sizeof(first),
+                                   "first"),
                  CCMR_SUCCESS);
     cr_assert_eq(known.a, 3);
     free(given);
@@ -124,9 +124,9 @@ Test(struct_write, to_an_old_struct_goes_what_fits)
     first *given = sized(sizeof(first));
     second own = {sizeof(own), 1, 2, given};
 
-    cr_assert_eq(ccmr__struct_write(given, &own, sizeof(own), sizeof(first),
-                                    "second"),
-                 CCMR_SUCCESS);
+    cr_assert_eq(
+        ccmr__struct_write(given, &own, sizeof(own), sizeof(first), "second"),
+        CCMR_SUCCESS);
     cr_assert_eq(given->size, sizeof(first));
     cr_assert_eq(given->a, 1);
     cr_assert_eq(given->b, 2);
@@ -141,9 +141,9 @@ Test(struct_write, to_a_newer_struct_go_zeros)
     size_t i;
 
     memset(given + sizeof(size), 0x5a, size - sizeof(size));
-    cr_assert_eq(ccmr__struct_write(given, &own, sizeof(own), sizeof(first),
-                                    "first"),
-                 CCMR_SUCCESS);
+    cr_assert_eq(
+        ccmr__struct_write(given, &own, sizeof(own), sizeof(first), "first"),
+        CCMR_SUCCESS);
     for (i = sizeof(first); i < size; i++) {
         cr_assert_eq(given[i], 0);
     }
