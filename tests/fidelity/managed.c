@@ -89,8 +89,6 @@ static void allocate(void)
     see_allocate("flags_8", 4096, 8);
     see_allocate("zero_bytes", 0, CU_MEM_ATTACH_GLOBAL);
     see_allocate("one_byte", 1, CU_MEM_ATTACH_GLOBAL);
-    see_allocate("size_max", SIZE_MAX, CU_MEM_ATTACH_GLOBAL);
-    see_allocate("half_of_size_max", SIZE_MAX / 2, CU_MEM_ATTACH_GLOBAL);
     SEE("null_output", cuMemAllocManaged(NULL, 4096, CU_MEM_ATTACH_GLOBAL));
 }
 
