@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entry points of virtual memory, sharing, managed memory and graphs. */
+#include "sim/entry.h"
+
+#include "sim/per_thread.h"
+
+const struct sim_entry sim_memory_entries[] = {
+    {SIM_cuMemAddressReserve, 10020, (sim_function)cuMemAddressReserve, NULL},
+    {SIM_cuMemAddressFree, 10020, (sim_function)cuMemAddressFree, NULL},
+    {SIM_cuMemCreate, 10020, (sim_function)cuMemCreate, NULL},
+    {SIM_cuMemRelease, 10020, (sim_function)cuMemRelease, NULL},
+    {SIM_cuMemMap, 10020, (sim_function)cuMemMap, NULL},
+    {SIM_cuMemUnmap, 10020, (sim_function)cuMemUnmap, NULL},
+    {SIM_cuMemSetAccess, 10020, (sim_function)cuMemSetAccess, NULL},
+    {SIM_cuMemGetAccess, 10020, (sim_function)cuMemGetAccess, NULL},
+    {SIM_cuMemRetainAllocationHandle, 11000,
+     (sim_function)cuMemRetainAllocationHandle, NULL},
+    {SIM_cuMemGetAllocationPropertiesFromHandle, 10020,
+     (sim_function)cuMemGetAllocationPropertiesFromHandle, NULL},
+    {SIM_cuMemExportToShareableHandle, 10020,
+     (sim_function)cuMemExportToShareableHandle, NULL},
+    {SIM_cuMemImportFromShareableHandle, 10020,
+     (sim_function)cuMemImportFromShareableHandle, NULL},
+};
+
+const size_t sim_memory_entry_count =
+    sizeof sim_memory_entries / sizeof sim_memory_entries[0];
