@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The addresses that blocks and ranges have, in windows: one a device, and one
+ * for the ranges that programs reserve. */
 #ifndef SIM_ADDRESSES_H
 #define SIM_ADDRESSES_H
 
 #include "sim/state.h"
 
-/** Addresses of a device that are in no use, or 0; sizes are whole pages. */
-uintptr_t sim_addresses_take(int device, size_t size);
-void sim_addresses_give(int device, uintptr_t base, size_t size);
+/** Beside the devices' windows, which have their numbers. */
+#define SIM_RANGE_WINDOW SIM_MAX_DEVICES
+
+/** Addresses that are in no use, or 0; sizes are whole pages, alignments
+ *  powers of two. */
+uintptr_t sim_addresses_take(int window, size_t size, size_t alignment);
+/** Just these; false where one of them is in use. */
+bool sim_addresses_take_at(int window, uintptr_t base, size_t size);
+void sim_addresses_give(int window, uintptr_t base, size_t size);
 void sim_addresses_reset(void);
 
 #endif

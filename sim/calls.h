@@ -85,6 +85,18 @@
     X(cuMemPoolSetAccess, SIM_UNSAFE)                                         \
     X(cuMemPoolGetAccess, SIM_UNSAFE)                                         \
     X(cuMemGetAllocationGranularity, 0)                                       \
+    X(cuMemAddressReserve, 0)                                                 \
+    X(cuMemAddressFree, 0)                                                    \
+    X(cuMemCreate, 0)                                                         \
+    X(cuMemRelease, 0)                                                        \
+    X(cuMemMap, 0)                                                            \
+    X(cuMemUnmap, 0)                                                          \
+    X(cuMemSetAccess, 0)                                                      \
+    X(cuMemGetAccess, 0)                                                      \
+    X(cuMemRetainAllocationHandle, 0)                                         \
+    X(cuMemGetAllocationPropertiesFromHandle, 0)                              \
+    X(cuMemExportToShareableHandle, 0)                                        \
+    X(cuMemImportFromShareableHandle, 0)                                      \
     X(cuMemGetDefaultMemPool, 0)                                              \
     X(cuMemGetMemPool, 0)                                                     \
     X(cuMemSetMemPool, SIM_UNSAFE)                                            \

@@ -17,6 +17,7 @@
 #include "sim/pool.h"
 #include "sim/schedule.h"
 #include "sim/stream.h"
+#include "sim/virtual.h"
 
 /* Every function of the table runs between these. False in a forked child,
  * where nothing may be touched. */
@@ -55,6 +56,8 @@ static void count(ccmr_sim_census *census)
         census->device_bytes += sim.devices[i].taken;
     }
     census->touched_bytes = sim_touched();
+    sim_physical_count(&census->pieces, &census->piece_bytes);
+    sim_virtual_count(&census->ranges, &census->mappings);
 }
 
 static void copy_census(ccmr_sim_census *to, const ccmr_sim_census *from)
@@ -83,7 +86,8 @@ static uint64_t objects(const ccmr_sim_census *census)
            census->pools + census->graphs + census->captures +
            census->plain_blocks + census->pinned_blocks +
            census->registered_ranges + census->managed_blocks +
-           census->pool_blocks;
+           census->pool_blocks + census->pieces + census->ranges +
+           census->mappings;
 }
 
 static void forget_everything(void)

@@ -228,6 +228,7 @@ static CUresult get_address(struct sim_thread *self, const char *symbol,
     }
     search_in(&search, sim_old_entries, sim_old_entry_count);
     search_in(&search, entries, ENTRIES);
+    search_in(&search, sim_memory_entries, sim_memory_entry_count);
     if (result != NULL) {
         *result = search.result;
     }

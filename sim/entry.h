@@ -17,5 +17,8 @@ struct sim_entry {
 /** The older forms, old.c; each comes before the present one. */
 extern const struct sim_entry sim_old_entries[];
 extern const size_t sim_old_entry_count;
+/** Those of virtual memory and the like, entry_memory.c. */
+extern const struct sim_entry sim_memory_entries[];
+extern const size_t sim_memory_entry_count;
 
 #endif

@@ -27,6 +27,7 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/device.h \
 	sim/entry.c \
 	sim/entry.h \
+	sim/entry_memory.c \
 	sim/error.c \
 	sim/event.c \
 	sim/event.h \
@@ -34,6 +35,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/extent.h \
 	sim/fault.c \
 	sim/fault.h \
+	sim/file.c \
+	sim/file.h \
 	sim/gate.c \
 	sim/graph.c \
 	sim/graph.h \
@@ -50,6 +53,9 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/operation.h \
 	sim/per_thread.c \
 	sim/per_thread.h \
+	sim/physical.c \
+	sim/physical.h \
+	sim/physical_api.c \
 	sim/pinned.c \
 	sim/places.c \
 	sim/places.h \
@@ -71,6 +77,10 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/stream.c \
 	sim/stream.h \
 	sim/stream_api.c \
+	sim/virtual.c \
+	sim/virtual.h \
+	sim/virtual_access.c \
+	sim/virtual_access.h \
 	sim/wait.c
 sim_libcucoremr_sim_la_LIBADD = -lpthread
 sim_libcucoremr_sim_la_LDFLAGS = $(AM_LDFLAGS) $(CCMR_SO_LDFLAGS) \

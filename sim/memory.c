@@ -10,6 +10,7 @@
 #include "sim/addresses.h"
 #include "sim/extent.h"
 #include "sim/stream.h"
+#include "sim/virtual.h"
 
 static struct sim_region *all_regions;
 static void *region_tree;
@@ -23,7 +24,7 @@ uint64_t sim_next_id(void)
 
 uint64_t sim_touched(void)
 {
-    return touched;
+    return touched + sim_physical_touched();
 }
 
 /* Ranges that overlap count as equal: so a search by any address, or by a
@@ -119,6 +120,7 @@ static void delete_region(struct sim_region *region)
     }
     free(region->starts);
     free(region->pages);
+    free(region->mappings);
     free(region->present);
     free(region->backing);
     free(region);
@@ -150,7 +152,7 @@ struct sim_region *sim_region_device(int device, size_t size, size_t granule,
         return NULL;
     }
     region->device = device;
-    region->base = sim_addresses_take(device, size);
+    region->base = sim_addresses_take(device, size, SIM_PAGE);
     if (region->base == 0) {
         goto err_delete_region;
     }
@@ -227,6 +229,39 @@ struct sim_region *sim_region_foreign(void *base, size_t size,
     return region;
 }
 
+struct sim_region *sim_region_range(size_t size, size_t alignment,
+                                    uintptr_t hint)
+{
+    struct sim_region *region = new_region(size, 0, SIM_REGION_RANGE);
+
+    if (region == NULL) {
+        return NULL;
+    }
+    region->mappings = calloc(size / SIM_PAGE, sizeof(*region->mappings));
+    if (region->mappings == NULL) {
+        goto err_delete_region;
+    }
+    if (hint != 0 && hint % alignment == 0 && sim_is_range_address(hint) &&
+        sim_addresses_take_at(SIM_RANGE_WINDOW, hint, size)) {
+        region->base = hint;
+    } else {
+        region->base = sim_addresses_take(SIM_RANGE_WINDOW, size, alignment);
+    }
+    if (region->base == 0) {
+        goto err_delete_region;
+    }
+    if (!enlist_region(region)) {
+        goto err_give_addresses;
+    }
+    return region;
+
+err_give_addresses:
+    sim_addresses_give(SIM_RANGE_WINDOW, region->base, size);
+err_delete_region:
+    delete_region(region);
+    return NULL;
+}
+
 static void forget_granule(struct sim_region *region, size_t index)
 {
     if (region->backing[index] != NULL) {
@@ -294,6 +329,9 @@ void sim_region_free(struct sim_region *region)
             forget_granule(region, i);
         }
         sim_addresses_give(region->device, region->base, region->size);
+    } else if (region->kind == SIM_REGION_RANGE) {
+        sim_virtual_empty(region);
+        sim_addresses_give(SIM_RANGE_WINDOW, region->base, region->size);
     } else if (region->kind != SIM_REGION_REGISTERED) {
         munmap((void *)(region->base - region->lead), mapped_size(region));
     }
@@ -307,6 +345,22 @@ static bool is_single(const struct sim_region *region)
     return region->kind != SIM_REGION_CHUNK && region->kind != SIM_REGION_POOL;
 }
 
+static bool find_mapping(const struct sim_region *range, uintptr_t address,
+                         struct sim_block *block)
+{
+    struct sim_mapping *mapping = sim_mapping_in(range, address);
+
+    if (mapping == NULL) {
+        return false;
+    }
+    block->extent = NULL;
+    block->mapping = mapping;
+    block->base = mapping->base;
+    block->size = mapping->size;
+    block->id = mapping->id;
+    return true;
+}
+
 bool sim_block_find(uintptr_t address, struct sim_block *block)
 {
     struct sim_region *region = sim_region_find(address);
@@ -316,6 +370,10 @@ bool sim_block_find(uintptr_t address, struct sim_block *block)
         return false;
     }
     block->region = region;
+    block->mapping = NULL;
+    if (region->kind == SIM_REGION_RANGE) {
+        return find_mapping(region, address, block);
+    }
     if (is_single(region)) {
         block->extent = NULL;
         block->base = region->base;
@@ -341,6 +399,9 @@ bool sim_range_usable(uintptr_t address, size_t bytes)
     if (bytes > SIZE_MAX - address) {
         return false;
     }
+    if (sim_is_range_address(address)) {
+        return sim_virtual_mapped(address, bytes);
+    }
     if (sim_block_find(address, &block)) {
         return bytes <= block.size - (address - block.base);
     }
@@ -355,6 +416,9 @@ void *sim_bytes(uintptr_t address, size_t bytes, size_t *length)
     *length = bytes;
     if (region == NULL) {
         return sim_is_device_address(address) ? NULL : (void *)address;
+    }
+    if (region->kind == SIM_REGION_RANGE) {
+        return sim_virtual_bytes(region, address, bytes, length);
     }
     if (region->backing == NULL) {
         return (void *)address;
@@ -394,6 +458,7 @@ void sim_memory_reset(void)
     }
     tdestroy(region_tree, keep_node);
     region_tree = NULL;
+    sim_physical_reset();
     sim_addresses_reset();
     sim_extents_reset();
     assert(touched == 0);

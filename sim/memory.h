@@ -17,6 +17,12 @@
  *                    +----------------+
  *     device 1 at + 1 TiB
  *
+ *   0x2000'0000'0000 +----------------+
+ *     ranges that    | mapping        |---- a piece of physical memory
+ *     are reserved   +----------------+
+ *                    | nothing        |
+ *                    +----------------+
+ *
  * Device addresses are never host addresses: the host cannot read them by
  * mistake, and they are the same in every run. Host, managed and pinned
  * regions have host addresses, and their bytes are simply there.
@@ -43,7 +49,8 @@ enum sim_region_kind {
     SIM_REGION_POOL,  /**< a window of a pool */
     SIM_REGION_PINNED,
     SIM_REGION_REGISTERED,
-    SIM_REGION_MANAGED
+    SIM_REGION_MANAGED,
+    SIM_REGION_RANGE /**< reserved addresses, virtual.h */
 };
 
 struct sim_region {
@@ -69,6 +76,10 @@ struct sim_region {
     uint64_t **starts;
     uint64_t *pages;
     struct sim_extent *first; /**< lowest address */
+
+    /** Of a range: its mappings, by page, and how many there are. */
+    struct sim_mapping **mappings;
+    size_t mapped;
 };
 
 enum sim_extent_state {
@@ -101,7 +112,8 @@ struct sim_extent {
 /** What an address turned out to be. */
 struct sim_block {
     struct sim_region *region;
-    struct sim_extent *extent; /**< NULL: the region is the block */
+    struct sim_extent *extent;   /**< NULL: the region is the block */
+    struct sim_mapping *mapping; /**< of a range, else NULL */
     uintptr_t base;
     size_t size; /**< as asked for */
     uint64_t id;
@@ -119,6 +131,9 @@ struct sim_region *sim_region_host(size_t size, enum sim_region_kind kind,
 /** A region over memory that is the caller's; NULL if one overlaps. */
 struct sim_region *sim_region_foreign(void *base, size_t size,
                                       enum sim_region_kind kind);
+/** Reserved addresses, those of the hint if they are to be had. */
+struct sim_region *sim_region_range(size_t size, size_t alignment,
+                                    uintptr_t hint);
 void sim_region_free(struct sim_region *region);
 /** The region with that address in it, or NULL. */
 struct sim_region *sim_region_find(uintptr_t address);
@@ -132,6 +147,8 @@ void sim_region_forget(struct sim_region *region, uintptr_t base, size_t size);
 
 /** Does the address lie where device addresses are? */
 bool sim_is_device_address(uintptr_t address);
+/** Does it lie where ranges are reserved? Those are device addresses, too. */
+bool sim_is_range_address(uintptr_t address);
 
 /* Blocks. */
 

@@ -8,6 +8,7 @@
 
 #include "sim/context.h"
 #include "sim/memory.h"
+#include "sim/virtual.h"
 
 static struct sim_op *spare;
 
@@ -49,11 +50,24 @@ static void break_context(struct sim_context *context, uintptr_t address)
     context->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
+/* A device has rights to virtual memory only as given. */
+static bool is_allowed(const struct sim_context *context, uintptr_t address,
+                       size_t bytes, bool write)
+{
+    return !sim_is_range_address(address) ||
+           sim_virtual_allows(context->device, address, bytes, write);
+}
+
 static void carry_copy(struct sim_context *context, const struct sim_op *op)
 {
     uintptr_t from = op->staged != NULL ? (uintptr_t)op->staged : op->from;
     size_t done = 0;
 
+    if (!is_allowed(context, op->to, op->bytes, true) ||
+        !is_allowed(context, from, op->bytes, false)) {
+        break_context(context, sim_is_range_address(op->to) ? op->to : from);
+        return;
+    }
     while (done < op->bytes) {
         size_t there, here;
         void *to = sim_bytes(op->to + done, op->bytes - done, &there);
@@ -96,6 +110,10 @@ static void carry_fill(struct sim_context *context, const struct sim_op *op)
 {
     size_t done = 0;
 
+    if (!is_allowed(context, op->to, op->bytes, true)) {
+        break_context(context, op->to);
+        return;
+    }
     while (done < op->bytes) {
         size_t there;
         void *to = sim_bytes(op->to + done, op->bytes - done, &there);

@@ -10,6 +10,7 @@
 #include "sim/context.h"
 #include "sim/device.h"
 #include "sim/extent.h"
+#include "sim/physical.h"
 #include "sim/pool.h"
 #include "sim/schedule.h"
 #include "sim/store.h"
@@ -215,6 +216,7 @@ static CUresult free_memory(CUdeviceptr address)
     case SIM_REGION_PINNED:
     case SIM_REGION_REGISTERED:
     case SIM_REGION_MANAGED:
+    case SIM_REGION_RANGE:
     default:
         sim_region_free(block.region);
         break;
@@ -270,6 +272,7 @@ static CUresult get_info(struct sim_thread *self, size_t *unused,
 
     uint64_t taken;
 
+    sim_physical_reap();
     device = &sim.devices[context->device];
     /* A context takes memory for itself; here in the answer alone, so that
      * what a test calls the capacity can be had to the last byte. */
@@ -350,6 +353,7 @@ void sim_plain_count(ccmr_sim_census *census)
             census->managed_bytes += region->asked;
             break;
         case SIM_REGION_POOL:
+        case SIM_REGION_RANGE:
         default:
             break;
         }

@@ -6,9 +6,15 @@
 
 #include "sim/context.h"
 #include "sim/pool.h"
+#include "sim/virtual.h"
 
 static int device_of(const struct sim_block *block)
 {
+    if (block->mapping != NULL) {
+        return block->mapping->piece->device >= 0
+                   ? block->mapping->piece->device
+                   : -2;
+    }
     if (block->region->device >= 0) {
         return block->region->device;
     }
@@ -18,6 +24,10 @@ static int device_of(const struct sim_block *block)
 
 static bool on_host(const struct sim_block *block)
 {
+    if (block->mapping != NULL) {
+        return block->mapping->piece->properties.location.type !=
+               CU_MEM_LOCATION_TYPE_DEVICE;
+    }
     return block->region->device < 0;
 }
 
@@ -106,7 +116,11 @@ static bool get_number(CUpointer_attribute attribute, uintptr_t address,
         *value = block->size;
         return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        *value = pool != NULL ? pool->handle_types : 0;
+        *value = pool != NULL             ? pool->handle_types
+                 : block->mapping != NULL ? (uint64_t)block->mapping->piece
+                                                ->properties
+                                                .requestedHandleTypes
+                                          : 0;
         return true;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         *value = pool != NULL ? (uintptr_t)sim_pool_handle(pool) : 0;

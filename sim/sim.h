@@ -96,6 +96,10 @@ typedef struct ccmr_sim_census {
     uint64_t pending_operations; /**< enqueued, not yet run */
     uint64_t device_bytes;       /**< device memory taken, all devices */
     uint64_t touched_bytes;      /**< host memory that stands behind it */
+    uint64_t pieces;             /**< cuMemCreate, held or mapped */
+    uint64_t piece_bytes;
+    uint64_t ranges;   /**< cuMemAddressReserve */
+    uint64_t mappings; /**< cuMemMap */
 } ccmr_sim_census;
 
 /** What the simulator saw go wrong without any call failing. */

@@ -62,10 +62,6 @@ struct sim_device {
     unsigned primary_flags;
     struct sim_pool *default_pool, *current_pool;
     struct sim_pool *graph_pool;
-    /** Device addresses: a window of the address space, handed out lowest
-     *  first. */
-    struct sim_gap *gaps; /**< free pieces of it, by address */
-    bool window;          /**< the window has been set up */
 };
 
 struct sim_state {
