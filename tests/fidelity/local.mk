@@ -49,4 +49,5 @@ tests_fidelity_driver_costs_SOURCES = \
 	tests/fidelity/driver.h
 tests_fidelity_driver_costs_LDADD = -ldl -lpthread
 
-EXTRA_DIST += tests/fidelity/observed-h200.txt
+EXTRA_DIST += tests/fidelity/observed-h200.txt \
+	tests/fidelity/to-follow-h200.txt
