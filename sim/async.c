@@ -2,6 +2,7 @@
 /* cuMemAllocAsync and its kin. */
 #include "sim/capture.h"
 #include "sim/context.h"
+#include "sim/order.h"
 #include "sim/plain.h"
 #include "sim/pool.h"
 
@@ -71,7 +72,10 @@ static CUresult allocate(struct sim_thread *self, CUdeviceptr *address,
         res = sim_pool_allocate(pool, bytes, stream, address);
     }
     if (res == CUDA_SUCCESS && stream->capture != NULL) {
-        res = sim_capture_add_block(stream, sim_block_at(*address));
+        return sim_capture_add_block(stream, sim_block_at(*address));
+    }
+    if (res == CUDA_SUCCESS) {
+        sim_order_give(*address, bytes, stream);
     }
     return res;
 }
@@ -135,8 +139,11 @@ static CUresult free_async(struct sim_thread *self, CUdeviceptr address,
         return free_captured(block, stream);
     }
     if (block != NULL && block->region->pool != NULL) {
-        return block->region->pool->is_graph ? CUDA_ERROR_INVALID_VALUE
-                                             : sim_pool_free(block, stream);
+        if (block->region->pool->is_graph) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        sim_order_take(address, block->asked, stream);
+        return sim_pool_free(block, stream);
     }
     return sim_plain_free_in_order(address, stream);
 }

@@ -124,6 +124,17 @@ bool sim_clock_covers(const struct sim_clock *clock,
     return false;
 }
 
+void sim_clock_done(const struct sim_clock *clock)
+{
+    size_t i;
+
+    for (i = 0; i < clock->count; i++) {
+        if (clock->ticks[i].line->done < clock->ticks[i].position) {
+            clock->ticks[i].line->done = clock->ticks[i].position;
+        }
+    }
+}
+
 void sim_clock_empty(struct sim_clock *clock)
 {
     while (clock->count > 0) {

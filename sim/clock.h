@@ -58,6 +58,8 @@ bool sim_clock_join(struct sim_clock *into, const struct sim_clock *from);
 /** Is that place in it? */
 bool sim_clock_covers(const struct sim_clock *clock,
                       const struct sim_line *line, uint64_t position);
+/** The host knows that all of its places were reached. */
+void sim_clock_done(const struct sim_clock *clock);
 /** Forget all places, keep the room for others. */
 void sim_clock_empty(struct sim_clock *clock);
 void sim_clock_clear(struct sim_clock *clock);

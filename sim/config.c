@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/device.h"
+#include "sim/order.h"
 #include "sim/schedule.h"
 
 #define DEFAULT_CAPACITY ((uint64_t)16 << 30)
@@ -156,6 +157,8 @@ void sim_configure(void)
     read_hidden();
     sim.strict = read_number("CUCOREMR_SIM_STRICT", 0, 1, &number) &&
                  number != 0;
+    sim_order_check(read_number("CUCOREMR_SIM_ORDER", 0, 1, &number) &&
+                    number != 0);
     sim_devices_default(capacity);
     sim_note_special();
 }

@@ -5,6 +5,7 @@
 
 #include "sim/device.h"
 #include "sim/event.h"
+#include "sim/order.h"
 #include "sim/per_thread.h"
 #include "sim/plain.h"
 #include "sim/schedule.h"
@@ -75,12 +76,36 @@ err_free_context:
 /* Its work is finished first, as far as nobody holds it. */
 void sim_context_delete(struct sim_context *context)
 {
+    struct sim_clock all = {.count = 0};
+
     sim_context_abandon(context);
+    if (sim.order) {
+        sim_order_note_context(context, &all);
+        sim_clock_done(&all);
+        sim_clock_clear(&all);
+    }
     sim_events_of_context_end(context);
     sim_streams_of_context_end(context);
     sim_memory_of_context_end(context);
+    sim_clock_clear(&context->gone);
+    sim_clock_clear(&context->gone_blocking);
     sim_slot_give(&slots, &context->handle->slot);
     free(context);
+}
+
+void sim_contexts_note(int device, struct sim_clock *clock)
+{
+    size_t i;
+
+    for (i = 0; i < slots.used; i++) {
+        const struct sim_slot *slot =
+            (const struct sim_slot *)(const void *)slots.base + i;
+        const struct sim_context *context = slot->object;
+
+        if (context != NULL && (device < 0 || context->device == device)) {
+            sim_order_note_context(context, clock);
+        }
+    }
 }
 
 void sim_contexts_reset(void)

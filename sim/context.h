@@ -3,6 +3,7 @@
 #ifndef SIM_CONTEXT_H
 #define SIM_CONTEXT_H
 
+#include "sim/clock.h"
 #include "sim/handle.h"
 #include "sim/state.h"
 
@@ -22,6 +23,10 @@ struct sim_context {
     struct sim_stream *legacy;  /**< its default stream */
     struct sim_stream *streams; /**< all of its streams, that one included */
     unsigned blocking_busy;     /**< blocking streams that have work */
+    /** Of the check of order: counts the work of blocking streams; what
+     *  streams did that are gone, and those of them that were blocking. */
+    uint64_t blocking_version;
+    struct sim_clock gone, gone_blocking;
     struct sim_event *events;
     uint32_t peers;        /**< bit d: access to device d enabled */
     struct sim_heap *heap; /**< small plain blocks */
@@ -36,6 +41,8 @@ struct sim_context *sim_context_new(CUdevice device, unsigned flags);
 void sim_context_delete(struct sim_context *context);
 /** How many contexts are alive, with each retain of a primary one. */
 uint64_t sim_contexts_live(void);
+/** Put in all places of the work so far on a device; -1: on all. */
+void sim_contexts_note(int device, struct sim_clock *clock);
 void sim_contexts_reset(void);
 
 #endif

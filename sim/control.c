@@ -13,6 +13,7 @@
 #include "sim/hazard.h"
 #include "sim/log.h"
 #include "sim/memory.h"
+#include "sim/order.h"
 #include "sim/plain.h"
 #include "sim/pool.h"
 #include "sim/schedule.h"
@@ -100,6 +101,7 @@ static void forget_everything(void)
     sim_events_reset();
     sim_fault_forget();
     sim_hazards_forget();
+    sim_order_check(false);
     sim_log_start(0);
     memset(sim.calls, 0, sizeof sim.calls);
     memset(sim.hidden, 0, sizeof sim.hidden);
@@ -447,6 +449,88 @@ static int set_strict(int on)
     return end(0);
 }
 
+/* The check of order. */
+
+static int check_order(int on)
+{
+    if (!begin()) {
+        return -1;
+    }
+    sim_order_check(on != 0);
+    return end(0);
+}
+
+/* The stream that a test means; NULL for the host. */
+static bool find_stream(void *handle, struct sim_stream **stream)
+{
+    *stream = NULL;
+    if (handle == CCMR_SIM_HOST) {
+        return true;
+    }
+    *stream = sim_stream_peek(sim_self_unlocked(), handle);
+    return *stream != NULL && (*stream)->capture == NULL;
+}
+
+typedef void tell_function(uintptr_t address, size_t bytes,
+                           struct sim_stream *stream);
+
+static int tell(uint64_t address, uint64_t bytes, void *handle,
+                tell_function *function)
+{
+    struct sim_stream *stream;
+
+    if (address == 0 || bytes == 0 || bytes > UINT64_MAX - address ||
+        !begin()) {
+        return -1;
+    }
+    if (!find_stream(handle, &stream)) {
+        return end(-1);
+    }
+    if (sim.order) {
+        function(address, bytes, stream);
+    }
+    return end(0);
+}
+
+static int handed_out(uint64_t address, uint64_t bytes, void *handle)
+{
+    return tell(address, bytes, handle, sim_order_hand_out);
+}
+
+static int freed(uint64_t address, uint64_t bytes, void *handle)
+{
+    return tell(address, bytes, handle, sim_order_free);
+}
+
+static int noted(uint64_t address, uint64_t bytes, void *handle,
+                 int until_free)
+{
+    if (handle == CCMR_SIM_HOST) {
+        return -1;
+    }
+    return tell(address, bytes, handle,
+                until_free != 0 ? sim_order_hold : sim_order_note);
+}
+
+static int used(uint64_t address, uint64_t bytes, void *handle)
+{
+    return tell(address, bytes, handle, sim_order_use_now);
+}
+
+static int learned(void *handle)
+{
+    struct sim_stream *stream;
+
+    if (handle == CCMR_SIM_HOST || !begin()) {
+        return -1;
+    }
+    if (!find_stream(handle, &stream)) {
+        return end(-1);
+    }
+    sim_order_learn(stream);
+    return end(0);
+}
+
 __attribute__((visibility("default")))
 const ccmr_sim_table ccmr_sim_control = {
     .size = sizeof(ccmr_sim_table),
@@ -481,4 +565,10 @@ const ccmr_sim_table ccmr_sim_control = {
     .hazard_read = hazard_read,
     .forget_hazards = forget_hazards,
     .set_strict = set_strict,
+    .check_order = check_order,
+    .handed_out = handed_out,
+    .freed = freed,
+    .noted = noted,
+    .used = used,
+    .learned = learned,
 };

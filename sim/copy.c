@@ -8,12 +8,24 @@
 #include "sim/capture.h"
 #include "sim/context.h"
 #include "sim/memory.h"
+#include "sim/order.h"
 #include "sim/per_thread.h"
 
 /* Ordinary host memory that the driver has to copy through a buffer. */
 static bool is_pageable(uintptr_t address)
 {
     return !sim_is_device_address(address) && sim_region_find(address) == NULL;
+}
+
+/* For the check of order: pageable memory is read before the call returns. */
+static void note_uses(struct sim_stream *stream, const struct sim_op *op)
+{
+    sim_order_use(op->to, op->bytes, stream);
+    if (op->kind == SIM_OP_COPY && is_pageable(op->from)) {
+        sim_order_host_use(op->from, op->bytes);
+    } else if (op->kind == SIM_OP_COPY) {
+        sim_order_use(op->from, op->bytes, stream);
+    }
 }
 
 /* Run an operation now if nothing stands before it, or enqueue it. `wait`:
@@ -24,6 +36,9 @@ static CUresult carry(struct sim_stream *stream, const struct sim_op *wanted,
     struct sim_op *op;
     CUresult res;
 
+    if (sim.order && stream->capture == NULL) {
+        note_uses(stream, wanted);
+    }
     if (stream->capture == NULL && sim_runs_now(stream)) {
         if (stream->context->broken == CUDA_SUCCESS) {
             sim_stream_pass(stream);

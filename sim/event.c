@@ -7,6 +7,7 @@
 
 #include "sim/capture.h"
 #include "sim/context.h"
+#include "sim/order.h"
 #include "sim/schedule.h"
 
 #define KNOWN_FLAGS                                                           \
@@ -238,6 +239,9 @@ static CUresult record(struct sim_thread *self, CUevent handle,
     if (stream->capture != NULL) {
         return record_captured(event, stream);
     }
+    if (sim.order) {
+        (void)sim_order_join(stream);
+    }
     if (sim_runs_now(stream)) {
         if (!remember(event, stream, sim_stream_pass(stream))) {
             return CUDA_ERROR_OUT_OF_MEMORY;
@@ -310,7 +314,7 @@ static CUresult query(CUevent handle)
     if (res != CUDA_SUCCESS || event->stream == NULL) {
         return res;
     }
-    return sim_ask(event->stream, event->position);
+    return sim_ask(event->stream, event->position, &event->clock);
 }
 
 CUresult CUDAAPI cuEventQuery(CUevent hEvent)
@@ -388,7 +392,15 @@ static CUresult wait_place(struct sim_event *event, struct sim_stream *stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (sim_reached(event->stream, event->position)) {
-        return CUDA_SUCCESS;
+        if (!sim.order) {
+            return CUDA_SUCCESS;
+        }
+        /* The wait has to have a place, so that events before it do not seem
+         * to know of it. */
+        if (sim_runs_now(stream)) {
+            sim_stream_pass(stream);
+            return CUDA_SUCCESS;
+        }
     }
     op = sim_op_new(SIM_OP_WAIT);
     if (op == NULL) {

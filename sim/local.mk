@@ -51,6 +51,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/old.c \
 	sim/operation.c \
 	sim/operation.h \
+	sim/order.c \
+	sim/order.h \
 	sim/per_thread.c \
 	sim/per_thread.h \
 	sim/physical.c \
@@ -71,6 +73,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/primary.c \
 	sim/schedule.c \
 	sim/schedule.h \
+	sim/shadow.c \
+	sim/shadow.h \
 	sim/state.h \
 	sim/store.c \
 	sim/store.h \

@@ -9,6 +9,7 @@
 
 #include "sim/addresses.h"
 #include "sim/extent.h"
+#include "sim/order.h"
 #include "sim/stream.h"
 #include "sim/virtual.h"
 
@@ -304,6 +305,9 @@ void sim_region_free(struct sim_region *region)
 {
     size_t i;
 
+    if (region->kind != SIM_REGION_REGISTERED) {
+        sim_order_forget(region->base, region->size);
+    }
     tdelete(region, &region_tree, compare_regions);
     if (region->prev != NULL) {
         region->prev->next = region->next;
@@ -339,6 +343,13 @@ void sim_region_free(struct sim_region *region)
 }
 
 /* Bytes. */
+
+/* Memory is bound to its address in every region that there is. */
+uint64_t sim_memory_key(uintptr_t address, size_t bytes, size_t *length)
+{
+    *length = bytes;
+    return address;
+}
 
 static bool is_single(const struct sim_region *region)
 {

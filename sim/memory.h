@@ -163,6 +163,9 @@ bool sim_range_usable(uintptr_t address, size_t bytes);
 /** The host memory behind an address, and how far it goes on without a break
  *  (at most `bytes`). NULL where nothing is behind it. */
 void *sim_bytes(uintptr_t address, size_t bytes, size_t *length);
+/** What identifies the memory behind an address, wherever it is mapped; keys
+ *  go on with the addresses for `length` bytes, at most `bytes`. */
+uint64_t sim_memory_key(uintptr_t address, size_t bytes, size_t *length);
 /** Host memory that stands behind device memory, in bytes. */
 uint64_t sim_touched(void);
 

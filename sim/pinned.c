@@ -3,6 +3,7 @@
 #include "sim/memory.h"
 
 #include "sim/context.h"
+#include "sim/order.h"
 #include "sim/schedule.h"
 
 #define ALLOC_FLAGS                                                           \
@@ -41,6 +42,7 @@ static CUresult allocate(struct sim_thread *self, void **address, size_t bytes,
     region->context = context;
     region->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
     *address = (void *)region->base;
+    sim_order_give(region->base, bytes, NULL);
     return CUDA_SUCCESS;
 }
 
@@ -71,6 +73,8 @@ static struct sim_region *find_exact(const void *address,
 
 static CUresult free_host(void *address)
 {
+    struct sim_region *region;
+
     if (address == NULL) {
         return CUDA_SUCCESS;
     }
@@ -78,10 +82,12 @@ static CUresult free_host(void *address)
         return CUDA_ERROR_INVALID_VALUE;
     }
     sim_wait_device(-1);
-    if (find_exact(address, SIM_REGION_PINNED) == NULL) {
+    region = find_exact(address, SIM_REGION_PINNED);
+    if (region == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    sim_region_free(find_exact(address, SIM_REGION_PINNED));
+    sim_order_take(region->base, region->asked, NULL);
+    sim_region_free(region);
     return CUDA_SUCCESS;
 }
 
@@ -219,6 +225,7 @@ static CUresult allocate_managed(struct sim_thread *self, CUdeviceptr *address,
     region->context = context;
     region->flags = flags;
     *address = region->base;
+    sim_order_give(region->base, bytes, NULL);
     return CUDA_SUCCESS;
 }
 

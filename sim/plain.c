@@ -10,6 +10,7 @@
 #include "sim/context.h"
 #include "sim/device.h"
 #include "sim/extent.h"
+#include "sim/order.h"
 #include "sim/physical.h"
 #include "sim/pool.h"
 #include "sim/schedule.h"
@@ -140,6 +141,7 @@ static CUresult allocate(struct sim_thread *self, CUdeviceptr *address,
                          size_t bytes)
 {
     struct sim_context *context = sim_context_current(self);
+    CUresult res;
 
     if (address == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -154,8 +156,12 @@ static CUresult allocate(struct sim_thread *self, CUdeviceptr *address,
     if (bytes > SIM_BLOCK_MOST) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return bytes > LARGE ? allocate_large(context, bytes, address)
-                         : allocate_small(context, bytes, address);
+    res = bytes > LARGE ? allocate_large(context, bytes, address)
+                        : allocate_small(context, bytes, address);
+    if (res == CUDA_SUCCESS) {
+        sim_order_give(*address, bytes, NULL);
+    }
+    return res;
 }
 
 CUresult CUDAAPI cuMemAlloc(CUdeviceptr *dptr, size_t bytesize)
@@ -178,6 +184,20 @@ static bool find_exact(CUdeviceptr address, struct sim_block *block)
            block->region->kind == SIM_REGION_MANAGED;
 }
 
+/* Pools notice nothing of it. */
+static void wait_for_owner(struct sim_stream *owner)
+{
+    struct sim_clock before = {.count = 0};
+
+    if (sim.order) {
+        (void)sim_clock_join(&before, &owner->clock);
+        (void)sim_clock_add(&before, owner->line, owner->enqueued);
+    }
+    sim_wait_quietly(owner, owner->enqueued);
+    sim_clock_done(&before);
+    sim_clock_clear(&before);
+}
+
 static CUresult free_memory(CUdeviceptr address)
 {
     struct sim_block block;
@@ -191,7 +211,7 @@ static CUresult free_memory(CUdeviceptr address)
     }
     if (block.region->pool != NULL) {
         /* A pool knows whose block it is, and waits for that stream alone. */
-        sim_wait_quietly(block.extent->owner, block.extent->owner->enqueued);
+        wait_for_owner(block.extent->owner);
     } else {
         sim_wait_device(block.region->device);
     }
@@ -202,6 +222,7 @@ static CUresult free_memory(CUdeviceptr address)
     if (context != NULL && context->broken != CUDA_SUCCESS) {
         return context->broken;
     }
+    sim_order_take(address, block.size, NULL);
     switch (block.region->kind) {
     case SIM_REGION_CHUNK:
         sim_block_remove(block.extent);
@@ -243,6 +264,7 @@ CUresult sim_plain_free_in_order(uintptr_t address, struct sim_stream *stream)
     if (op == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    sim_order_take(address, block.size, stream);
     op->region = block.region;
     op->extent = block.extent;
     if (block.extent != NULL) {

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "sim/order.h"
 #include "sim/schedule.h"
 
 /* Pending memory. */
@@ -434,6 +435,9 @@ CUresult sim_pool_free(struct sim_extent *block, struct sim_stream *stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (sim_runs_now(stream)) {
+        if (sim.order) {
+            (void)sim_order_join(stream);
+        }
         count_free(pool, block);
         put_pending(pending, block, sim_stream_pass(stream));
         if (pool->handle == NULL) {

@@ -8,6 +8,7 @@
 
 #include "sim/context.h"
 #include "sim/event.h"
+#include "sim/order.h"
 #include "sim/plain.h"
 #include "sim/pool.h"
 
@@ -327,6 +328,9 @@ CUresult sim_submit(struct sim_stream *stream, struct sim_op *op)
     if (stream->context->broken != CUDA_SUCCESS) {
         sim_op_free(op);
         return stream->context->broken;
+    }
+    if (sim.order) {
+        (void)sim_order_join(stream);
     }
     if (!add_implicit(stream, &op->after) ||
         !note_order(stream, &op->after) ||

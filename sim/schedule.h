@@ -41,7 +41,8 @@ CUresult sim_wait_context(struct sim_context *context);
 void sim_wait_device(int device);
 /** CUDA_SUCCESS if a place is reached, else CUDA_ERROR_NOT_READY. Asking
  *  lets some work run: who polls gets there. */
-CUresult sim_ask(struct sim_stream *stream, uint64_t position);
+CUresult sim_ask(struct sim_stream *stream, uint64_t position,
+                 const struct sim_clock *clock);
 /** The same about the legacy stream and all that it waits for. */
 CUresult sim_ask_legacy(struct sim_stream *legacy);
 /** Run all work of a context, stalled or not. */

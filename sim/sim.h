@@ -25,6 +25,7 @@
  *     CUCOREMR_SIM_DRIVER_VERSION  such as 13000 (13000)
  *     CUCOREMR_SIM_HIDE            name,name: calls that are not there
  *     CUCOREMR_SIM_STRICT          1: a hazard ends the process (0)
+ *     CUCOREMR_SIM_ORDER           1: the order of accesses is checked (0)
  *
  * What is set through the table later counts instead. This header needs
  * neither cuda.h nor any other header of the project; stream handles are given
@@ -107,8 +108,31 @@ typedef enum ccmr_sim_hazard_kind {
     /** A pool was destroyed while frees to it were pending, or not yet seen
      *  to be finished: a real driver is corrupted, and a later call on another
      *  pool crashes or spins. `object` is the pool, `before` the stream. */
-    CCMR_SIM_POOL_DESTROYED_EARLY = 1
+    CCMR_SIM_POOL_DESTROYED_EARLY = 1,
+
+    /* What the check of order finds: see check_order(). */
+
+    /** A block was handed out on a stream that is not ordered behind what was
+     *  done with its memory before. */
+    CCMR_SIM_HANDED_OUT_EARLY = 2,
+    /** ... while it, or a part of it, was handed out and not freed. */
+    CCMR_SIM_HANDED_OUT_TWICE = 3,
+    /** Work uses memory, but is not ordered behind the hand-out. */
+    CCMR_SIM_USED_EARLY = 4,
+    /** Work was enqueued that uses memory which was freed. */
+    CCMR_SIM_USED_FREED = 5,
+    /** A block was freed on a stream that is not ordered behind all of its
+     *  uses; those that a resource was told of are left to that. */
+    CCMR_SIM_FREED_EARLY = 6,
+    /** What was freed had not been handed out. */
+    CCMR_SIM_FREED_TWICE = 7,
+    /** Memory went back to the driver in which there was a block that had been
+     *  handed out and not freed. */
+    CCMR_SIM_TAKEN_AWAY = 8
 } ccmr_sim_hazard_kind;
+
+/** In place of a stream: the host itself, which has to have waited. */
+#define CCMR_SIM_HOST ((void *)(intptr_t)-1)
 
 /** Who did something. */
 typedef struct ccmr_sim_party {
@@ -224,6 +248,38 @@ typedef struct ccmr_sim_table {
     uint64_t (*forget_hazards)(void);
     /** A hazard ends the process, as with CUCOREMR_SIM_STRICT=1. */
     int (*set_strict)(int on);
+
+    /* The check of order. It holds what every piece of work is ordered behind,
+     * by the rules of CUDA, against every use of memory: an answer that does
+     * not depend on when work runs. It knows of copies, fills, allocations and
+     * frees of the driver by itself; tests say when a resource hands a block
+     * out or takes one back, and which memory other work uses. All functions
+     * answer 0, also while nothing is checked, and -1 for bad arguments.
+     *
+     * `stream` is a handle, a token of the calling thread, or CCMR_SIM_HOST. */
+
+    /** Begin (1) or end (0) checking, as with CUCOREMR_SIM_ORDER=1: memory
+     *  that the program got before is not looked at. */
+    int (*check_order)(int on);
+    /** A resource has handed a block out, which work enqueued on the stream
+     *  from now on may use; to be said after the allocation. With
+     *  CCMR_SIM_HOST anybody may, the host too. */
+    int (*handed_out)(uint64_t address, uint64_t bytes, void *stream);
+    /** It is about to be freed, behind what was enqueued on the stream; to be
+     *  said before the resource hears of it. With CCMR_SIM_HOST all work on it
+     *  is known to be done. */
+    int (*freed)(uint64_t address, uint64_t bytes, void *stream);
+    /** A resource was told that work on this stream, too, uses a live block:
+     *  what was enqueued up to now, or (until_free) will have been until the
+     *  free. Its waiting for that is the resource's matter. */
+    int (*noted)(uint64_t address, uint64_t bytes, void *stream,
+                 int until_free);
+    /** A piece of work, as a kernel would be, is enqueued on the stream that
+     *  uses the memory; or the host itself does. */
+    int (*used)(uint64_t address, uint64_t bytes, void *stream);
+    /** The host has learned by means of its own, such as a flag that a host
+     *  function set, that all work of the stream is done up to now. */
+    int (*learned)(void *stream);
 } ccmr_sim_table;
 
 /** The table itself; found by dlsym. */

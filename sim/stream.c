@@ -6,6 +6,7 @@
 
 #include "sim/capture.h"
 #include "sim/context.h"
+#include "sim/order.h"
 #include "sim/pool.h"
 #include "sim/schedule.h"
 
@@ -81,6 +82,7 @@ void sim_stream_drop(struct sim_stream *stream)
 static void retire(struct sim_stream *stream)
 {
     sim_capture_of_stream_end(stream);
+    sim_order_of_stream_end(stream);
     stream->retired = true;
     if (stream->handle != NULL) {
         sim_slot_give(&slots, &stream->handle->slot);
@@ -333,7 +335,7 @@ static CUresult query(struct sim_thread *self, CUstream handle)
     }
     return stream->kind == SIM_STREAM_LEGACY
                ? sim_ask_legacy(stream)
-               : sim_ask(stream, stream->enqueued);
+               : sim_ask(stream, stream->enqueued, &stream->clock);
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)

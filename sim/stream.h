@@ -50,6 +50,9 @@ struct sim_stream {
     struct sim_line *line; /**< its work as others refer to it */
     /** What later work of this stream is ordered behind, beyond its own. */
     struct sim_clock clock;
+    /** Of the check of order: counts its work; what was joined by itself, of
+     *  the legacy stream's count or, if it is that, of the blocking ones'. */
+    uint64_t version, joined;
 
     struct sim_capture *capture;     /**< NULL: not capturing */
     struct sim_node *capture_tail;   /**< what the next node follows */

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "sim/context.h"
+#include "sim/order.h"
 #include "sim/pool.h"
 
 static struct timespec deadline_of_wait(void)
@@ -73,13 +74,11 @@ static void saw(const struct sim_clock *clock)
 {
     size_t i;
 
+    sim_clock_done(clock);
     for (i = 0; i < clock->count; i++) {
         struct sim_line *line = clock->ticks[i].line;
         uint64_t position = clock->ticks[i].position;
 
-        if (line->done < position) {
-            line->done = position;
-        }
         if (line->seen < position) {
             line->seen = position;
             if (line->stream != NULL) {
@@ -114,12 +113,8 @@ CUresult sim_wait_context(struct sim_context *context)
 {
     struct sim_clock before = {.count = 0};
     uint64_t serial = sim_last_serial();
-    struct sim_stream *stream;
 
-    for (stream = context->streams; stream != NULL; stream = stream->next) {
-        (void)sim_clock_join(&before, &stream->clock);
-        (void)sim_clock_add(&before, stream->line, stream->enqueued);
-    }
+    sim_order_note_context(context, &before);
     while (sim_work_left(context, -1, serial)) {
         step_or_wait();
     }
@@ -131,11 +126,17 @@ CUresult sim_wait_context(struct sim_context *context)
 
 void sim_wait_device(int device)
 {
+    struct sim_clock before = {.count = 0};
     uint64_t serial = sim_last_serial();
 
+    if (sim.order) {
+        sim_contexts_note(device, &before);
+    }
     while (sim_work_left(NULL, device, serial)) {
         step_or_wait();
     }
+    sim_clock_done(&before);
+    sim_clock_clear(&before);
 }
 
 CUresult sim_wait_legacy(struct sim_stream *legacy)
@@ -143,6 +144,9 @@ CUresult sim_wait_legacy(struct sim_stream *legacy)
     struct sim_op *op;
     CUresult res;
 
+    if (sim.order) {
+        (void)sim_order_join(legacy);
+    }
     if (legacy->context->blocking_busy != 0) {
         op = sim_op_new(SIM_OP_MARK);
         if (op == NULL) {
@@ -162,28 +166,42 @@ static uint64_t progress_of_asking(void)
     return sim.in_order ? UINT64_MAX : sim_random() % 3 + 1;
 }
 
-CUresult sim_ask(struct sim_stream *stream, uint64_t position)
+CUresult sim_ask(struct sim_stream *stream, uint64_t position,
+                 const struct sim_clock *clock)
 {
+    struct sim_clock before = {.count = 0};
     CUresult res = CUDA_ERROR_NOT_READY;
     uint64_t most = progress_of_asking();
 
+    if (sim.order) {
+        (void)sim_clock_join(&before, clock);
+        (void)sim_clock_add(&before, stream->line, position);
+    }
     sim_stream_hold(stream);
     while (!sim_reached(stream, position) && most > 0 && sim_run(1) != 0) {
         most--;
     }
     if (sim_reached(stream, position)) {
         res = stream->context != NULL ? stream->context->broken : CUDA_SUCCESS;
+        sim_clock_done(&before);
     }
     sim_stream_drop(stream);
+    sim_clock_clear(&before);
     return res;
 }
 
 CUresult sim_ask_legacy(struct sim_stream *legacy)
 {
     struct sim_context *context = legacy->context;
+    struct sim_clock before = {.count = 0};
     CUresult res = CUDA_ERROR_NOT_READY;
     uint64_t most = progress_of_asking();
 
+    if (sim.order) {
+        (void)sim_order_join(legacy);
+        (void)sim_clock_join(&before, &legacy->clock);
+        (void)sim_clock_add(&before, legacy->line, legacy->enqueued);
+    }
     sim_stream_hold(legacy);
     while (legacy->context != NULL &&
            (legacy->busy_index != 0 || context->blocking_busy != 0) &&
@@ -194,8 +212,10 @@ CUresult sim_ask_legacy(struct sim_stream *legacy)
         res = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     } else if (legacy->busy_index == 0 && context->blocking_busy == 0) {
         res = context->broken;
+        sim_clock_done(&before);
     }
     sim_stream_drop(legacy);
+    sim_clock_clear(&before);
     return res;
 }
 

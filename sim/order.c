@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/order.h"
+
+#include <stdio.h>
+
+#include "sim/context.h"
+#include "sim/hazard.h"
+#include "sim/memory.h"
+#include "sim/schedule.h"
+#include "sim/shadow.h"
+
+/* Clocks. */
+
+static void follow(struct sim_stream *stream, struct sim_stream *other)
+{
+    (void)sim_clock_join(&stream->clock, &other->clock);
+    (void)sim_clock_add(&stream->clock, other->line, other->enqueued);
+}
+
+static void follow_blocking(struct sim_stream *legacy)
+{
+    struct sim_context *context = legacy->context;
+    struct sim_stream *stream;
+
+    (void)sim_clock_join(&legacy->clock, &context->gone_blocking);
+    for (stream = context->streams; stream != NULL; stream = stream->next) {
+        if (sim_stream_is_blocking(stream)) {
+            follow(legacy, stream);
+        }
+    }
+    legacy->joined = context->blocking_version;
+}
+
+bool sim_order_join(struct sim_stream *stream)
+{
+    struct sim_context *context = stream->context;
+    struct sim_stream *legacy = context->legacy;
+
+    stream->version++;
+    if (stream == legacy) {
+        if (legacy->joined == context->blocking_version) {
+            return false;
+        }
+        follow_blocking(legacy);
+        return true;
+    }
+    if (!sim_stream_is_blocking(stream)) {
+        return false;
+    }
+    context->blocking_version++;
+    if (legacy == NULL || stream->joined == legacy->version) {
+        return false;
+    }
+    follow(stream, legacy);
+    stream->joined = legacy->version;
+    return true;
+}
+
+void sim_order_of_stream_end(const struct sim_stream *stream)
+{
+    struct sim_context *context = stream->context;
+
+    if (!sim.order || context == NULL) {
+        return;
+    }
+    (void)sim_clock_join(&context->gone, &stream->clock);
+    (void)sim_clock_add(&context->gone, stream->line, stream->enqueued);
+    if (sim_stream_is_blocking(stream)) {
+        (void)sim_clock_join(&context->gone_blocking, &stream->clock);
+        (void)sim_clock_add(&context->gone_blocking, stream->line,
+                            stream->enqueued);
+        context->blocking_version++;
+    }
+}
+
+void sim_order_note_context(const struct sim_context *context,
+                            struct sim_clock *clock)
+{
+    const struct sim_stream *stream;
+
+    (void)sim_clock_join(clock, &context->gone);
+    for (stream = context->streams; stream != NULL; stream = stream->next) {
+        (void)sim_clock_join(clock, &stream->clock);
+        (void)sim_clock_add(clock, stream->line, stream->enqueued);
+    }
+}
+
+/* The stream's next work as a place of its own, where order came by itself and
+ * an event recorded before does not tell of it. */
+static void mark(struct sim_stream *stream)
+{
+    struct sim_op *op;
+
+    if (sim_runs_now(stream)) {
+        sim_stream_pass(stream);
+        return;
+    }
+    op = sim_op_new(SIM_OP_MARK);
+    if (op != NULL) {
+        (void)sim_submit(stream, op);
+    }
+}
+
+/* Parties. */
+
+static ccmr_sim_party party_of(const char *call,
+                               const struct sim_stream *stream,
+                               uint64_t position)
+{
+    const struct sim_thread *self = sim_self_unlocked();
+    ccmr_sim_party party =
+        sim_party(self, call != NULL ? call : sim_call_name(self->call));
+
+    if (stream != NULL) {
+        party.stream_id = stream->id;
+        party.position = position;
+    }
+    return party;
+}
+
+/* Is the use ordered before what the stream, or the host, does next? */
+static bool precedes(const struct sim_use *use,
+                     const struct sim_stream *stream)
+{
+    const struct sim_line *line = use->line;
+
+    if (line == NULL || use->party.position <= line->done) {
+        return true;
+    }
+    return stream != NULL &&
+           (line == stream->line ||
+            sim_clock_covers(&stream->clock, line, use->party.position));
+}
+
+/* Reports. */
+
+/* What is done to the memory. */
+static const char *verb_of(ccmr_sim_hazard_kind kind)
+{
+    switch (kind) {
+    case CCMR_SIM_HANDED_OUT_EARLY:
+    case CCMR_SIM_HANDED_OUT_TWICE:
+        return "are handed out";
+    case CCMR_SIM_USED_EARLY:
+    case CCMR_SIM_USED_FREED:
+        return "are used";
+    case CCMR_SIM_TAKEN_AWAY:
+        return "go back to the driver";
+    case CCMR_SIM_FREED_EARLY:
+    case CCMR_SIM_FREED_TWICE:
+    case CCMR_SIM_POOL_DESTROYED_EARLY:
+    default:
+        return "are freed";
+    }
+}
+
+/* What happened to it before. */
+static const char *past_of(const struct sim_span *span,
+                           const struct sim_use *use)
+{
+    if (use != &span->event) {
+        return "are in use";
+    }
+    switch (span->state) {
+    case SIM_SPAN_BLOCK:
+        return "were handed out and not freed";
+    case SIM_SPAN_FREED:
+        return "were freed";
+    case SIM_SPAN_PIECE:
+    default:
+        return "came from the driver";
+    }
+}
+
+static void describe(char *text, size_t room, const ccmr_sim_party *party)
+{
+    if (party->stream_id == 0) {
+        (void)snprintf(text, room, "%s by the host (thread %llu, call %llu)",
+                       party->call, (unsigned long long)party->thread,
+                       (unsigned long long)party->sequence);
+        return;
+    }
+    (void)snprintf(text, room,
+                   "%s on stream id %llu (operation %llu; thread %llu, call "
+                   "%llu)",
+                   party->call, (unsigned long long)party->stream_id,
+                   (unsigned long long)party->position,
+                   (unsigned long long)party->thread,
+                   (unsigned long long)party->sequence);
+}
+
+static void describe_gap(char *text, size_t room, const ccmr_sim_hazard *found)
+{
+    const ccmr_sim_party *before = &found->before;
+    const ccmr_sim_party *now = &found->now;
+
+    text[0] = '\0';
+    if (found->kind != CCMR_SIM_HANDED_OUT_EARLY &&
+        found->kind != CCMR_SIM_USED_EARLY &&
+        found->kind != CCMR_SIM_FREED_EARLY) {
+        return;
+    }
+    if (now->stream_id == 0) {
+        (void)snprintf(text, room,
+                       ": the host has not waited for stream id %llu up to "
+                       "operation %llu",
+                       (unsigned long long)before->stream_id,
+                       (unsigned long long)before->position);
+        return;
+    }
+    (void)snprintf(text, room,
+                   ": no wait leads from stream id %llu, operation %llu, to "
+                   "stream id %llu",
+                   (unsigned long long)before->stream_id,
+                   (unsigned long long)before->position,
+                   (unsigned long long)now->stream_id);
+}
+
+/* Something done to a range, and by whom. */
+struct touch {
+    uintptr_t address;   /* of the range's first byte */
+    uint64_t start, end; /* its keys */
+    ccmr_sim_party now;
+    const struct sim_stream *stream; /* NULL: the host */
+};
+
+/* It meets a span, and a use of that which it should not. */
+static void complain(const struct touch *touch, const struct sim_span *span,
+                     ccmr_sim_hazard_kind kind, const struct sim_use *use)
+{
+    uint64_t low = span->start > touch->start ? span->start : touch->start;
+    uint64_t high = span->end < touch->end ? span->end : touch->end;
+    ccmr_sim_hazard hazard = {
+        .kind = kind,
+        .address = touch->address + (low - touch->start),
+        .bytes = high - low,
+        .now = touch->now,
+        .before = use->party,
+    };
+    char now[128], before[128], gap[128];
+    char last[160] = "";
+
+    describe(now, sizeof now, &hazard.now);
+    describe(before, sizeof before, &hazard.before);
+    describe_gap(gap, sizeof gap, &hazard);
+    if (use == &span->event && span->last.call != NULL) {
+        char text[128];
+
+        describe(text, sizeof text, &span->last);
+        (void)snprintf(last, sizeof last, ", last used by %s", text);
+    }
+    sim_hazard_report(&hazard, "%llu bytes at %#llx %s, %s, but %s, %s%s%s",
+                      (unsigned long long)hazard.bytes,
+                      (unsigned long long)hazard.address, verb_of(kind), now,
+                      past_of(span, use), before, last, gap);
+}
+
+/* All that was done to the span must be ordered before; but for what the
+ * resource was told of, where `told` counts. Tells one failing. */
+static void check_all(const struct touch *touch, const struct sim_span *span,
+                      ccmr_sim_hazard_kind kind, bool told)
+{
+    size_t i;
+
+    if (!precedes(&span->event, touch->stream)) {
+        complain(touch, span, kind, &span->event);
+        return;
+    }
+    for (i = 0; i < span->count; i++) {
+        const struct sim_use *use = &span->uses[i];
+
+        if (!precedes(use, touch->stream) &&
+            !(told && (use->held || use->party.position <= use->noted))) {
+            complain(touch, span, kind, use);
+            return;
+        }
+    }
+}
+
+/* Without memory for the shadow nothing can be told any more. */
+static void give_up(void)
+{
+    fprintf(stderr, "libcucoremr-sim: no memory to check the order of "
+                    "accesses any longer\n");
+    sim_order_check(false);
+}
+
+/* A range's pieces with keys in a row, each in turn. */
+typedef void touch_function(const struct touch *touch, const void *context);
+
+static void each_piece(uintptr_t address, size_t bytes,
+                       const struct sim_stream *stream, ccmr_sim_party now,
+                       touch_function *function, const void *context)
+{
+    struct touch touch = {.now = now, .stream = stream};
+
+    while (bytes > 0 && sim.order) {
+        size_t length;
+
+        touch.address = address;
+        touch.start = sim_memory_key(address, bytes, &length);
+        touch.end = touch.start + length;
+        function(&touch, context);
+        address += length;
+        bytes -= length;
+    }
+}
+
+/* Changes of hands. */
+
+/* The range becomes one span, with that as its event. */
+static void become(const struct touch *touch, enum sim_span_state state,
+                   const ccmr_sim_party *last)
+{
+    struct sim_span *span = sim_span_new(touch->start, touch->end, state);
+
+    if (span == NULL) {
+        give_up();
+        return;
+    }
+    span->event.party = touch->now;
+    if (touch->stream != NULL) {
+        span->event.line = touch->stream->line;
+        sim_line_hold(span->event.line);
+    }
+    if (last != NULL) {
+        span->last = *last;
+    }
+    sim_span_put(span);
+}
+
+/* What the driver gives is fit for use: it is the driver's own matter. */
+static void give_piece(const struct touch *touch, const void *unused)
+{
+    struct sim_span *list;
+
+    (void)unused;
+    if (!sim_spans_take(touch->start, touch->end, &list)) {
+        give_up();
+        return;
+    }
+    sim_spans_free(list);
+    become(touch, SIM_SPAN_PIECE, NULL);
+}
+
+void sim_order_give(uintptr_t address, size_t bytes, struct sim_stream *stream)
+{
+    if (!sim.order) {
+        return;
+    }
+    if (stream != NULL) {
+        (void)sim_order_join(stream);
+        mark(stream);
+    }
+    each_piece(address, bytes, stream,
+               party_of(NULL, stream, stream != NULL ? stream->enqueued : 0),
+               give_piece, NULL);
+}
+
+static void take_piece(const struct touch *touch, const void *unused)
+{
+    struct sim_span *list, *span;
+
+    (void)unused;
+    if (!sim_spans_take(touch->start, touch->end, &list)) {
+        give_up();
+        return;
+    }
+    for (span = list; span != NULL; span = span->next) {
+        if (span->state == SIM_SPAN_BLOCK) {
+            complain(touch, span, CCMR_SIM_TAKEN_AWAY, &span->event);
+        } else {
+            check_all(touch, span, CCMR_SIM_FREED_EARLY, false);
+        }
+    }
+    sim_spans_free(list);
+}
+
+void sim_order_take(uintptr_t address, size_t bytes, struct sim_stream *stream)
+{
+    if (!sim.order) {
+        return;
+    }
+    if (stream != NULL) {
+        (void)sim_order_join(stream);
+    }
+    each_piece(address, bytes, stream,
+               party_of(NULL, stream, stream != NULL ? stream->enqueued : 0),
+               take_piece, NULL);
+}
+
+static void forget_piece(const struct touch *touch, const void *unused)
+{
+    struct sim_span *list;
+
+    (void)unused;
+    if (sim_spans_take(touch->start, touch->end, &list)) {
+        sim_spans_free(list);
+    } else {
+        give_up();
+    }
+}
+
+void sim_order_forget(uintptr_t address, size_t bytes)
+{
+    if (sim.order) {
+        each_piece(address, bytes, NULL, party_of(NULL, NULL, 0),
+                   forget_piece, NULL);
+    }
+}
+
+static void hand_out_piece(const struct touch *touch, const void *unused)
+{
+    struct sim_span *list, *span;
+
+    (void)unused;
+    if (!sim_spans_take(touch->start, touch->end, &list)) {
+        give_up();
+        return;
+    }
+    for (span = list; span != NULL; span = span->next) {
+        if (span->state == SIM_SPAN_BLOCK) {
+            complain(touch, span, CCMR_SIM_HANDED_OUT_TWICE, &span->event);
+        } else {
+            check_all(touch, span, CCMR_SIM_HANDED_OUT_EARLY, false);
+        }
+    }
+    sim_spans_free(list);
+    become(touch, SIM_SPAN_BLOCK, NULL);
+}
+
+/* A place of the stream that all of its clock belongs to. */
+static uint64_t place_of(struct sim_stream *stream)
+{
+    if (stream == NULL) {
+        return 0;
+    }
+    if (sim_order_join(stream)) {
+        mark(stream);
+    }
+    return stream->enqueued;
+}
+
+void sim_order_hand_out(uintptr_t address, size_t bytes,
+                        struct sim_stream *stream)
+{
+    uint64_t position = place_of(stream);
+
+    each_piece(address, bytes, stream,
+               party_of("handed out", stream, position), hand_out_piece,
+               NULL);
+}
+
+/* The latest of the uses on the stream that frees, for the report. */
+static const ccmr_sim_party *last_use(const struct touch *touch,
+                                      const struct sim_span *span)
+{
+    const ccmr_sim_party *last = NULL;
+    size_t i;
+
+    for (i = 0; i < span->count; i++) {
+        const struct sim_use *use = &span->uses[i];
+
+        if (last == NULL || (touch->stream != NULL &&
+                             use->line == touch->stream->line) ||
+            (last->stream_id != touch->now.stream_id &&
+             use->party.sequence > last->sequence)) {
+            last = &use->party;
+        }
+    }
+    return last;
+}
+
+/* What the resource was told of stays: the next owner has to follow it. */
+static bool keep_noted(struct sim_span *to, const struct touch *touch,
+                       const struct sim_span *from)
+{
+    size_t i;
+
+    for (i = 0; i < from->count; i++) {
+        const struct sim_use *use = &from->uses[i];
+        struct sim_use *kept;
+
+        if (precedes(use, touch->stream)) {
+            continue;
+        }
+        kept = sim_span_use(to, use->line);
+        if (kept == NULL) {
+            return false;
+        }
+        kept->party = use->party;
+    }
+    return true;
+}
+
+static void free_span(const struct touch *touch, const struct sim_span *span)
+{
+    struct touch part = *touch;
+    const ccmr_sim_party *last = last_use(touch, span);
+    struct sim_span *freed;
+
+    if (span->state == SIM_SPAN_BLOCK) {
+        check_all(touch, span, CCMR_SIM_FREED_EARLY, true);
+    } else {
+        complain(touch, span, CCMR_SIM_FREED_TWICE, &span->event);
+    }
+    part.start = span->start;
+    part.end = span->end;
+    become(&part, SIM_SPAN_FREED, last);
+    freed = sim_span_after(span->start);
+    if (freed == NULL || freed->start != span->start ||
+        !keep_noted(freed, touch, span)) {
+        give_up();
+    }
+}
+
+static void free_piece(const struct touch *touch, const void *unused)
+{
+    struct sim_span *list, *span;
+
+    (void)unused;
+    if (!sim_spans_take(touch->start, touch->end, &list)) {
+        give_up();
+        return;
+    }
+    for (span = list; span != NULL && sim.order; span = span->next) {
+        free_span(touch, span);
+    }
+    sim_spans_free(list);
+}
+
+void sim_order_free(uintptr_t address, size_t bytes, struct sim_stream *stream)
+{
+    uint64_t position = place_of(stream);
+
+    each_piece(address, bytes, stream, party_of("freed", stream, position),
+               free_piece, NULL);
+}
+
+/* Uses. */
+
+static void use_span(const struct touch *touch, struct sim_span *span)
+{
+    struct sim_use *use;
+
+    if (span->state == SIM_SPAN_FREED) {
+        /* Ordinary host memory may be anybody's by now. */
+        if (sim_region_find(touch->address) != NULL) {
+            complain(touch, span, CCMR_SIM_USED_FREED, &span->event);
+        }
+        return;
+    }
+    if (!precedes(&span->event, touch->stream)) {
+        complain(touch, span, CCMR_SIM_USED_EARLY, &span->event);
+    }
+    if (touch->stream == NULL) {
+        return;
+    }
+    use = sim_span_use(span, touch->stream->line);
+    if (use == NULL) {
+        give_up();
+        return;
+    }
+    use->party = touch->now;
+}
+
+static void use_piece(const struct touch *touch, const void *unused)
+{
+    struct sim_span *span = sim_span_after(touch->start);
+
+    (void)unused;
+    while (span != NULL && span->start < touch->end) {
+        uint64_t end = span->end;
+
+        use_span(touch, span);
+        span = sim.order ? sim_span_after(end) : NULL;
+    }
+}
+
+static void use_as(uintptr_t address, size_t bytes, struct sim_stream *stream,
+                   const char *call)
+{
+    (void)sim_order_join(stream);
+    each_piece(address, bytes, stream,
+               party_of(call, stream, stream->enqueued + 1), use_piece, NULL);
+}
+
+void sim_order_use(uintptr_t address, size_t bytes, struct sim_stream *stream)
+{
+    if (sim.order) {
+        use_as(address, bytes, stream, NULL);
+    }
+}
+
+void sim_order_host_use(uintptr_t address, size_t bytes)
+{
+    if (sim.order) {
+        each_piece(address, bytes, NULL, party_of("used", NULL, 0), use_piece,
+                   NULL);
+    }
+}
+
+static void note_piece(const struct touch *touch, const void *context)
+{
+    const bool *until_free = context;
+    struct sim_span *span = sim_span_after(touch->start);
+
+    while (span != NULL && span->start < touch->end) {
+        struct sim_use *use = sim_span_use(span, touch->stream->line);
+
+        if (use == NULL) {
+            give_up();
+            return;
+        }
+        use->held = use->held || *until_free;
+        use->noted = touch->stream->enqueued;
+        span = sim_span_after(span->end);
+    }
+}
+
+void sim_order_note(uintptr_t address, size_t bytes, struct sim_stream *stream)
+{
+    const bool until_free = false;
+
+    each_piece(address, bytes, stream, party_of("noted", stream, 0),
+               note_piece, &until_free);
+}
+
+void sim_order_hold(uintptr_t address, size_t bytes, struct sim_stream *stream)
+{
+    const bool until_free = true;
+
+    each_piece(address, bytes, stream, party_of("noted", stream, 0),
+               note_piece, &until_free);
+}
+
+void sim_order_learn(struct sim_stream *stream)
+{
+    struct sim_clock clock = {.count = 0};
+
+    if (sim.order) {
+        (void)sim_order_join(stream);
+        (void)sim_clock_join(&clock, &stream->clock);
+        (void)sim_clock_add(&clock, stream->line, stream->enqueued);
+        sim_clock_done(&clock);
+        sim_clock_clear(&clock);
+    }
+}
+
+void sim_order_use_now(uintptr_t address, size_t bytes,
+                       struct sim_stream *stream)
+{
+    if (stream == NULL) {
+        sim_order_host_use(address, bytes);
+        return;
+    }
+    use_as(address, bytes, stream, "used");
+    mark(stream);
+}
+
+void sim_order_check(bool on)
+{
+    sim.order = on;
+    if (!on) {
+        sim_shadow_clear();
+    }
+}
