@@ -78,10 +78,11 @@ static CUresult carry(struct sim_stream *stream, const struct sim_op *wanted,
 
 enum direction { ANY, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE };
 
-static CUresult check_copy(uintptr_t to, uintptr_t from, size_t bytes,
-                           enum direction direction)
+static CUresult check_copy(int device, uintptr_t to, uintptr_t from,
+                           size_t bytes, enum direction direction)
 {
-    if (!sim_range_usable(to, bytes) || !sim_range_usable(from, bytes)) {
+    if (!sim_range_allows(device, to, bytes, true) ||
+        !sim_range_allows(device, from, bytes, false)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if ((direction == HOST_TO_DEVICE || direction == DEVICE_TO_DEVICE) &&
@@ -111,7 +112,7 @@ static CUresult copy(struct sim_thread *self, uintptr_t to, uintptr_t from,
     if (res != CUDA_SUCCESS || bytes == 0) {
         return res;
     }
-    res = check_copy(to, from, bytes, direction);
+    res = check_copy(stream->device, to, from, bytes, direction);
     if (res != CUDA_SUCCESS) {
         return res;
     }
@@ -253,7 +254,8 @@ static CUresult fill(struct sim_thread *self, CUdeviceptr to, unsigned value,
     if (count == 0) {
         return CUDA_SUCCESS;
     }
-    if (is_pageable(to) || !sim_range_usable(to, count * width)) {
+    if (is_pageable(to) ||
+        !sim_range_allows(stream->device, to, count * width, true)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     wanted.to = to;

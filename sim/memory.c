@@ -419,6 +419,13 @@ bool sim_range_usable(uintptr_t address, size_t bytes)
     return !sim_is_device_address(address) && address >= 4096;
 }
 
+bool sim_range_allows(int device, uintptr_t address, size_t bytes, bool write)
+{
+    return sim_range_usable(address, bytes) &&
+           (!sim_is_range_address(address) ||
+            sim_virtual_allows(device, address, bytes, write));
+}
+
 void *sim_bytes(uintptr_t address, size_t bytes, size_t *length)
 {
     struct sim_region *region = sim_region_find(address);

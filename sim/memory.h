@@ -160,6 +160,8 @@ bool sim_block_find(uintptr_t address, struct sim_block *block);
 /** May a copy or fill use the range? It must lie in one live block, or be
  *  ordinary host memory. */
 bool sim_range_usable(uintptr_t address, size_t bytes);
+/** The same for work of a device, which needs rights to virtual memory. */
+bool sim_range_allows(int device, uintptr_t address, size_t bytes, bool write);
 /** The host memory behind an address, and how far it goes on without a break
  *  (at most `bytes`). NULL where nothing is behind it. */
 void *sim_bytes(uintptr_t address, size_t bytes, size_t *length);
