@@ -44,9 +44,8 @@ static CUresult carry(struct sim_stream *stream, const struct sim_op *wanted,
             sim_stream_pass(stream);
             sim_op_carry_out(stream->context, wanted);
         }
-        return stream->context->broken == CUDA_SUCCESS && wait
-                   ? sim_wait_stream(stream, stream->enqueued, &stream->clock)
-                   : stream->context->broken;
+        return wait ? sim_wait_done(stream, stream->enqueued)
+                    : stream->context->broken;
     }
     op = sim_op_new(wanted->kind);
     if (op == NULL) {
@@ -71,7 +70,7 @@ static CUresult carry(struct sim_stream *stream, const struct sim_op *wanted,
     }
     res = sim_submit(stream, op);
     if (res == CUDA_SUCCESS && wait) {
-        res = sim_wait_stream(stream, stream->enqueued, &stream->clock);
+        res = sim_wait_done(stream, stream->enqueued);
     }
     return res;
 }

@@ -17,7 +17,7 @@ static void follow(struct sim_stream *stream, struct sim_stream *other)
     (void)sim_clock_add(&stream->clock, other->line, other->enqueued);
 }
 
-static void follow_blocking(struct sim_stream *legacy)
+void sim_order_follow_blocking(struct sim_stream *legacy)
 {
     struct sim_context *context = legacy->context;
     struct sim_stream *stream;
@@ -41,7 +41,7 @@ bool sim_order_join(struct sim_stream *stream)
         if (legacy->joined == context->blocking_version) {
             return false;
         }
-        follow_blocking(legacy);
+        sim_order_follow_blocking(legacy);
         return true;
     }
     if (!sim_stream_is_blocking(stream)) {

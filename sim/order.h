@@ -24,6 +24,8 @@
 /** Work is about to be enqueued: between the legacy default stream and the
  *  blocking ones of its context order comes by itself. True if it did. */
 bool sim_order_join(struct sim_stream *stream);
+/** The legacy default stream is ordered behind all blocking ones. */
+void sim_order_follow_blocking(struct sim_stream *legacy);
 /** The stream goes for the program; what it did stays. */
 void sim_order_of_stream_end(const struct sim_stream *stream);
 /** Put in all places of a context's work so far. */

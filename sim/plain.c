@@ -184,20 +184,6 @@ static bool find_exact(CUdeviceptr address, struct sim_block *block)
            block->region->kind == SIM_REGION_MANAGED;
 }
 
-/* Pools notice nothing of it. */
-static void wait_for_owner(struct sim_stream *owner)
-{
-    struct sim_clock before = {.count = 0};
-
-    if (sim.order) {
-        (void)sim_clock_join(&before, &owner->clock);
-        (void)sim_clock_add(&before, owner->line, owner->enqueued);
-    }
-    sim_wait_quietly(owner, owner->enqueued);
-    sim_clock_done(&before);
-    sim_clock_clear(&before);
-}
-
 static CUresult free_memory(CUdeviceptr address)
 {
     struct sim_block block;
@@ -211,7 +197,8 @@ static CUresult free_memory(CUdeviceptr address)
     }
     if (block.region->pool != NULL) {
         /* A pool knows whose block it is, and waits for that stream alone. */
-        wait_for_owner(block.extent->owner);
+        (void)sim_wait_done(block.extent->owner,
+                            block.extent->owner->enqueued);
     } else {
         sim_wait_device(block.region->device);
     }

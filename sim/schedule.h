@@ -34,6 +34,9 @@ void sim_wait_quietly(struct sim_stream *stream, uint64_t position);
  *  the place is ordered behind. */
 CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position,
                          const struct sim_clock *clock);
+/** Wait for work of a stream without what a synchronisation does beyond
+ *  that: pools notice nothing of it. */
+CUresult sim_wait_done(struct sim_stream *stream, uint64_t position);
 /** Wait for the legacy stream, and so for all that it waits for. */
 CUresult sim_wait_legacy(struct sim_stream *legacy);
 CUresult sim_wait_context(struct sim_context *context);

@@ -109,6 +109,25 @@ CUresult sim_wait_stream(struct sim_stream *stream, uint64_t position,
     return broken;
 }
 
+CUresult sim_wait_done(struct sim_stream *stream, uint64_t position)
+{
+    struct sim_clock before = {.count = 0};
+    CUresult broken;
+
+    if (sim.order) {
+        (void)sim_clock_join(&before, &stream->clock);
+        (void)sim_clock_add(&before, stream->line, position);
+    }
+    sim_stream_hold(stream);
+    sim_wait_quietly(stream, position);
+    broken = stream->context != NULL ? stream->context->broken
+                                     : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    sim_clock_done(&before);
+    sim_clock_clear(&before);
+    sim_stream_drop(stream);
+    return broken;
+}
+
 CUresult sim_wait_context(struct sim_context *context)
 {
     struct sim_clock before = {.count = 0};
@@ -144,9 +163,7 @@ CUresult sim_wait_legacy(struct sim_stream *legacy)
     struct sim_op *op;
     CUresult res;
 
-    if (sim.order) {
-        (void)sim_order_join(legacy);
-    }
+    sim_order_follow_blocking(legacy);
     if (legacy->context->blocking_busy != 0) {
         op = sim_op_new(SIM_OP_MARK);
         if (op == NULL) {

@@ -20,14 +20,14 @@ static CUstream stream, other;
 static CUevent event;
 
 /* A block was freed on `stream`, whose work has run. */
-static void begin(ccmr_sim_mode mode)
+static void begin_on(ccmr_sim_mode mode, unsigned flags)
 {
     CUdeviceptr block = 0;
 
     driver_start(mode, 0);
     pool = new_pool(0);
     pool_keep(pool);
-    stream = new_stream();
+    drv.cuStreamCreate(&stream, flags);
     other = new_stream();
     event = NULL;
     drv.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
@@ -35,6 +35,11 @@ static void begin(ccmr_sim_mode mode)
     drv.cuMemsetD8Async(block, 1, MIB, stream);
     drv.cuMemFreeAsync(block, stream);
     sim->run(UINT64_MAX);
+}
+
+static void begin(ccmr_sim_mode mode)
+{
+    begin_on(mode, CU_STREAM_NON_BLOCKING);
 }
 
 static void see(ccmr_sim_mode mode, bool given_back, const char *what)
@@ -75,6 +80,9 @@ static void seen(ccmr_sim_mode mode)
     begin(mode);
     drv.cuCtxSynchronize();
     see(mode, true, "context synchronised");
+    begin_on(mode, CU_STREAM_DEFAULT);
+    drv.cuStreamSynchronize(CU_STREAM_LEGACY);
+    see(mode, true, "legacy stream synchronised, after a blocking one");
 }
 
 static void reused(ccmr_sim_mode mode, size_t bytes)
@@ -90,11 +98,21 @@ static void reused(ccmr_sim_mode mode, size_t bytes)
 
 static void not_seen(ccmr_sim_mode mode)
 {
+    unsigned char bytes[16];
+    CUdeviceptr plain = 0;
     cuuint64_t zero = 0;
     size_t unused, total;
 
     begin(mode);
     see(mode, false, "nothing");
+    begin(mode);
+    drv.cuStreamSynchronize(CU_STREAM_LEGACY);
+    see(mode, false, "legacy stream synchronised, after another");
+    begin(mode);
+    drv.cuMemAlloc(&plain, sizeof bytes);
+    CHECK(drv.cuMemcpyDtoHAsync(bytes, plain, sizeof bytes, stream));
+    CHECK(drv.cuMemFree(plain));
+    see(mode, false, "copied from, and a free that waits");
     begin(mode);
     drv.cuStreamSynchronize(other);
     see(mode, false, "another stream synchronised");
