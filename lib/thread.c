@@ -27,6 +27,8 @@ static ccmr__thread reserve[RESERVE] = {
 };
 static atomic_int reserve_taken[RESERVE];
 
+/* Made with the first record, which may be older than the first use. */
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static int have_key;
 
@@ -100,6 +102,11 @@ static void thread_end(void *argument)
     }
 }
 
+static void key_make(void)
+{
+    have_key = pthread_key_create(&key, thread_end) == 0;
+}
+
 static void set_up(ccmr__thread *self, int from_reserve)
 {
     memset(self, 0, sizeof(*self));
@@ -123,6 +130,7 @@ ccmr__thread *ccmr__thread_make(void)
         set_up(self, from_reserve);
     }
     ccmr__thread_pointer = self;
+    ccmr__thread_start();
     if (have_key) {
         /* Without memory for it the record and its slot stay taken. */
         (void)pthread_setspecific(key, self);
@@ -143,10 +151,5 @@ uint64_t ccmr__thread_serial(void)
 
 void ccmr__thread_start(void)
 {
-    ccmr__thread *self = ccmr__thread_pointer;
-
-    have_key = pthread_key_create(&key, thread_end) == 0;
-    if (have_key && self != NULL) {
-        (void)pthread_setspecific(key, self);
-    }
+    (void)pthread_once(&key_once, key_make);
 }
