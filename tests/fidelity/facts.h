@@ -104,6 +104,7 @@ extern const struct fidelity_topic pool_sharing_topic;
 extern const struct fidelity_topic ipc_topic;
 extern const struct fidelity_topic managed_topic;
 extern const struct fidelity_topic graph_topic;
+extern const struct fidelity_topic graph_memory_topic;
 extern const struct fidelity_topic object_topic;
 
 /* Every call of more_calls.c in the same situations. */

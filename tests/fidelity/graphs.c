@@ -5,6 +5,7 @@
  */
 #include "tests/fidelity/calls.h"
 #include "tests/fidelity/facts.h"
+#include "tests/fidelity/graphs.h"
 #include "tests/fidelity/hold.h"
 #include "tests/fidelity/pieces.h"
 
@@ -14,44 +15,7 @@
 
 enum { LIMIT_MS = 5000, NODES_MAX = 16 };
 
-#define MIB ((size_t)1 << 20)
-#define BYTES (8 * MIB)
-
 /* ---- what the device keeps ---- */
-
-static unsigned long long graph_memory(CUgraphMem_attribute attribute)
-{
-    cuuint64_t value = 123456789;
-
-    if (drv.cuDeviceGetGraphMemAttribute(0, attribute, &value) !=
-        CUDA_SUCCESS) {
-        return 123456789;
-    }
-    return value / 1024;
-}
-
-/* In KiB. */
-static void see_memory(const char *what)
-{
-    fact(what, "used %llu of %llu, highest %llu of %llu",
-         graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT),
-         graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT),
-         graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH),
-         graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH));
-}
-
-/* As if no case had been before. */
-static void start_afresh(void)
-{
-    cuuint64_t zero = 0;
-
-    drv.cuCtxSynchronize();
-    drv.cuDeviceGraphMemTrim(0);
-    drv.cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
-                                     &zero);
-    drv.cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
-                                     &zero);
-}
 
 #define GRAPH_MEMORY(name)                                                    \
     {                                                                         \
@@ -73,7 +37,7 @@ static void attributes(void)
     cuuint64_t value = 0;
     char key[64];
 
-    see_memory("at_first");
+    graph_see_memory("at_first");
     for (size_t i = 0; i < FIDELITY_COUNT(list); i++) {
         snprintf(key, sizeof key, "%s_to_0", list[i].name);
         value = 0;
@@ -96,79 +60,6 @@ static void attributes(void)
 }
 
 /* ---- a graph that allocates ---- */
-
-struct made {
-    CUstream stream;
-    CUgraph graph;
-    CUgraphExec exec;
-    CUdeviceptr address;
-};
-
-/* Captured: an allocation, a fill with sevens, and perhaps a free. */
-static CUresult capture(struct made *made, bool with_free)
-{
-    CUresult res;
-
-    res =
-        drv.cuStreamBeginCapture(made->stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
-    if (res == CUDA_SUCCESS) {
-        res = drv.cuMemAllocAsync(&made->address, BYTES, made->stream);
-    }
-    if (res == CUDA_SUCCESS) {
-        res = drv.cuMemsetD8Async(made->address, 7, BYTES, made->stream);
-    }
-    if (res == CUDA_SUCCESS && with_free) {
-        res = drv.cuMemFreeAsync(made->address, made->stream);
-    }
-    if (res == CUDA_SUCCESS) {
-        res = drv.cuStreamEndCapture(made->stream, &made->graph);
-    }
-    return res;
-}
-
-static bool make(struct made *made, bool with_free, unsigned long long flags)
-{
-    CUresult res;
-
-    start_afresh();
-    memset(made, 0, sizeof *made);
-    made->stream = make_stream(CU_STREAM_NON_BLOCKING);
-    res = capture(made, with_free);
-    if (res == CUDA_SUCCESS) {
-        res = drv.cuGraphInstantiateWithFlags(&made->exec, made->graph, flags);
-    }
-    if (res != CUDA_SUCCESS) {
-        fact_result("make", res);
-    }
-    return res == CUDA_SUCCESS;
-}
-
-static void drop(struct made *made)
-{
-    drv.cuStreamSynchronize(made->stream);
-    if (made->exec != NULL) {
-        drv.cuGraphExecDestroy(made->exec);
-    }
-    if (made->graph != NULL) {
-        drv.cuGraphDestroy(made->graph);
-    }
-    drv.cuStreamDestroy(made->stream);
-    start_afresh();
-}
-
-static CUresult launch(const struct made *made)
-{
-    CUresult res = drv.cuGraphLaunch(made->exec, made->stream);
-
-    return res == CUDA_SUCCESS ? drv.cuStreamSynchronize(made->stream) : res;
-}
-
-static CUresult give_back(const struct made *made)
-{
-    CUresult res = drv.cuMemFreeAsync(made->address, made->stream);
-
-    return res == CUDA_SUCCESS ? drv.cuStreamSynchronize(made->stream) : res;
-}
 
 static void see_nodes(CUgraph graph)
 {
@@ -196,33 +87,33 @@ static void life(void)
     struct made made;
     CUdeviceptr first;
 
-    start_afresh();
-    see_memory("at_first");
+    graph_start_afresh();
+    graph_see_memory("at_first");
     memset(&made, 0, sizeof made);
     made.stream = make_stream(CU_STREAM_NON_BLOCKING);
-    fact_result("capture", capture(&made, true));
+    fact_result("capture", graph_capture(&made, true));
     first = made.address;
     see_nodes(made.graph);
-    see_memory("captured");
+    graph_see_memory("captured");
     SEE("instantiate", cuGraphInstantiateWithFlags(&made.exec, made.graph, 0));
-    see_memory("instantiated");
+    graph_see_memory("instantiated");
     SEE("upload", cuGraphUpload(made.exec, made.stream));
     SEE("upload_synchronize", cuStreamSynchronize(made.stream));
-    see_memory("uploaded");
-    fact_result("launch", launch(&made));
-    see_memory("launched");
-    fact_result("launch_again", launch(&made));
-    see_memory("launched_again");
+    graph_see_memory("uploaded");
+    fact_result("launch", graph_launch(&made));
+    graph_see_memory("launched");
+    fact_result("launch_again", graph_launch(&made));
+    graph_see_memory("launched_again");
     SEE("trim", cuDeviceGraphMemTrim(0));
-    see_memory("trimmed");
-    fact_result("launch_trimmed", launch(&made));
-    see_memory("launched_trimmed");
+    graph_see_memory("trimmed");
+    fact_result("launch_trimmed", graph_launch(&made));
+    graph_see_memory("launched_trimmed");
     SEE("exec_destroy", cuGraphExecDestroy(made.exec));
-    see_memory("exec_destroyed");
+    graph_see_memory("exec_destroyed");
     SEE("graph_destroy", cuGraphDestroy(made.graph));
-    see_memory("graph_destroyed");
+    graph_see_memory("graph_destroyed");
     SEE("trim_all", cuDeviceGraphMemTrim(0));
-    see_memory("all_trimmed");
+    graph_see_memory("all_trimmed");
     fact_yes("address", first != 0);
     drv.cuStreamDestroy(made.stream);
 }
@@ -233,38 +124,38 @@ static void kept(void)
 {
     struct made made;
 
-    if (!make(&made, false, 0)) {
+    if (!graph_make(&made, false, 0)) {
         return;
     }
-    see_memory("instantiated");
-    fact_result("launch", launch(&made));
-    see_memory("launched");
+    graph_see_memory("instantiated");
+    fact_result("launch", graph_launch(&made));
+    graph_see_memory("launched");
     fact("holds", "%s", compare_bytes(made.address, 7, BYTES));
-    fact_result("launch_again", launch(&made));
+    fact_result("launch_again", graph_launch(&made));
     SEE("trim", cuDeviceGraphMemTrim(0));
-    see_memory("trimmed");
+    graph_see_memory("trimmed");
     fact("still_holds", "%s", compare_bytes(made.address, 7, BYTES));
-    fact_result("free", give_back(&made));
-    see_memory("freed");
-    fact_result("free_again", give_back(&made));
-    fact_result("launch_after_free", launch(&made));
+    fact_result("free", graph_give_back(&made));
+    graph_see_memory("freed");
+    fact_result("free_again", graph_give_back(&made));
+    fact_result("launch_after_free", graph_launch(&made));
     fact("holds_again", "%s", compare_bytes(made.address, 7, BYTES));
     SEE("free_plainly", cuMemFree(made.address));
-    fact_result("launch_after_plain_free", launch(&made));
-    fact_result("free_last", give_back(&made));
-    see_memory("freed_last");
-    drop(&made);
+    fact_result("launch_after_plain_free", graph_launch(&made));
+    fact_result("free_last", graph_give_back(&made));
+    graph_see_memory("freed_last");
+    graph_drop(&made);
 }
 
 static void kept_pointer(void)
 {
     struct made made;
 
-    if (make(&made, false, 0)) {
-        fact_result("launch", launch(&made));
+    if (graph_make(&made, false, 0)) {
+        fact_result("launch", graph_launch(&made));
         see_pointer(made.address);
-        fact_result("free", give_back(&made));
-        drop(&made);
+        fact_result("free", graph_give_back(&made));
+        graph_drop(&made);
     }
 }
 
@@ -272,9 +163,9 @@ static void pointer_before_launch(void)
 {
     struct made made;
 
-    if (make(&made, false, 0)) {
+    if (graph_make(&made, false, 0)) {
         see_pointer(made.address);
-        drop(&made);
+        graph_drop(&made);
     }
 }
 
@@ -282,10 +173,10 @@ static void pointer_of_freed(void)
 {
     struct made made;
 
-    if (make(&made, true, 0)) {
-        fact_result("launch", launch(&made));
+    if (graph_make(&made, true, 0)) {
+        fact_result("launch", graph_launch(&made));
         see_pointer(made.address);
-        drop(&made);
+        graph_drop(&made);
     }
 }
 
@@ -293,10 +184,10 @@ static void free_before_launch(void)
 {
     struct made made;
 
-    if (make(&made, false, 0)) {
-        fact_result("free", give_back(&made));
+    if (graph_make(&made, false, 0)) {
+        fact_result("free", graph_give_back(&made));
         SEE("free_plainly", cuMemFree(made.address));
-        drop(&made);
+        graph_drop(&made);
     }
 }
 
@@ -304,10 +195,10 @@ static void free_of_freed(void)
 {
     struct made made;
 
-    if (make(&made, true, 0)) {
-        fact_result("launch", launch(&made));
-        fact_result("free", give_back(&made));
-        drop(&made);
+    if (graph_make(&made, true, 0)) {
+        fact_result("launch", graph_launch(&made));
+        fact_result("free", graph_give_back(&made));
+        graph_drop(&made);
     }
 }
 
@@ -316,7 +207,7 @@ static void free_in_flight(void)
 {
     struct made made;
 
-    if (!make(&made, false, 0)) {
+    if (!graph_make(&made, false, 0)) {
         return;
     }
     if (hold(made.stream)) {
@@ -328,8 +219,8 @@ static void free_in_flight(void)
         SEE("synchronize", cuStreamSynchronize(made.stream));
     }
     fact("holds", "%s", compare_bytes(made.address, 7, BYTES));
-    fact_result("free_last", give_back(&made));
-    drop(&made);
+    fact_result("free_last", graph_give_back(&made));
+    graph_drop(&made);
 }
 
 /* Documented: with this flag a launch frees what the one before left. */
@@ -337,20 +228,21 @@ static void auto_free(void)
 {
     struct made made;
 
-    if (!make(&made, false, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)) {
+    if (!graph_make(&made, false,
+                    CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)) {
         return;
     }
-    fact_result("launch", launch(&made));
-    fact_result("launch_again", launch(&made));
-    see_memory("launched_again");
+    fact_result("launch", graph_launch(&made));
+    fact_result("launch_again", graph_launch(&made));
+    graph_see_memory("launched_again");
     fact("holds", "%s", compare_bytes(made.address, 7, BYTES));
     SEE("exec_destroy", cuGraphExecDestroy(made.exec));
     made.exec = NULL;
-    see_memory("exec_destroyed");
+    graph_see_memory("exec_destroyed");
     fact("still_holds", "%s", compare_bytes(made.address, 7, BYTES));
-    fact_result("free", give_back(&made));
-    see_memory("freed");
-    drop(&made);
+    fact_result("free", graph_give_back(&made));
+    graph_see_memory("freed");
+    graph_drop(&made);
 }
 
 /* The graph and what was made of it go, the block stays. */
@@ -358,26 +250,26 @@ static void kept_longer(void)
 {
     struct made made;
 
-    if (!make(&made, false, 0)) {
+    if (!graph_make(&made, false, 0)) {
         return;
     }
-    fact_result("launch", launch(&made));
+    fact_result("launch", graph_launch(&made));
     SEE("exec_destroy", cuGraphExecDestroy(made.exec));
     SEE("graph_destroy", cuGraphDestroy(made.graph));
     made.exec = NULL;
     made.graph = NULL;
-    see_memory("destroyed");
+    graph_see_memory("destroyed");
     fact("holds", "%s", compare_bytes(made.address, 7, BYTES));
-    fact_result("free", give_back(&made));
-    see_memory("freed");
-    drop(&made);
+    fact_result("free", graph_give_back(&made));
+    graph_see_memory("freed");
+    graph_drop(&made);
 }
 
 static void fill_before_launch(void)
 {
     struct made made;
 
-    if (make(&made, false, 0)) {
+    if (graph_make(&made, false, 0)) {
         SEE("fill", cuMemsetD8Async(made.address, 1, 4096, made.stream));
         SEE("synchronize", cuStreamSynchronize(made.stream));
     }
@@ -387,9 +279,9 @@ static void fill_after_free(void)
 {
     struct made made;
 
-    if (make(&made, false, 0)) {
-        fact_result("launch", launch(&made));
-        fact_result("free", give_back(&made));
+    if (graph_make(&made, false, 0)) {
+        fact_result("launch", graph_launch(&made));
+        fact_result("free", graph_give_back(&made));
         SEE("fill", cuMemsetD8Async(made.address, 1, 4096, made.stream));
         SEE("synchronize", cuStreamSynchronize(made.stream));
     }
@@ -404,7 +296,7 @@ static void instantiate_twice(void)
     CUgraph clone = NULL;
     struct made made;
 
-    if (!make(&made, true, 0)) {
+    if (!graph_make(&made, true, 0)) {
         return;
     }
     SEE("second", cuGraphInstantiateWithFlags(&second, made.graph, 0));
@@ -413,8 +305,8 @@ static void instantiate_twice(void)
     made.exec = NULL;
     SEE("second_alone",
         cuGraphInstantiateWithFlags(&made.exec, made.graph, 0));
-    fact_result("launch", launch(&made));
-    drop(&made);
+    fact_result("launch", graph_launch(&made));
+    graph_drop(&made);
 }
 
 static void instantiate_flags(void)
@@ -465,7 +357,7 @@ static void exec_destroy_in_flight(void)
 {
     struct made made;
 
-    if (!make(&made, true, 0)) {
+    if (!graph_make(&made, true, 0)) {
         return;
     }
     if (hold(made.stream)) {
@@ -478,7 +370,7 @@ static void exec_destroy_in_flight(void)
         fact_yes("still_held", let_go());
         SEE("synchronize", cuStreamSynchronize(made.stream));
     }
-    drop(&made);
+    graph_drop(&made);
 }
 
 /* On another stream, while the first launch has not run: launches of one
@@ -488,10 +380,10 @@ static void launch_elsewhere(void)
     CUstream other = make_stream(CU_STREAM_NON_BLOCKING);
     struct made made;
 
-    if (!make(&made, true, 0)) {
+    if (!graph_make(&made, true, 0)) {
         return;
     }
-    fact_result("launch", launch(&made));
+    fact_result("launch", graph_launch(&made));
     if (hold(made.stream)) {
         let_go_after(HOLD_DELAY_MS);
         SEE("first", cuGraphLaunch(made.exec, made.stream));
@@ -500,7 +392,7 @@ static void launch_elsewhere(void)
         SEE("synchronize", cuStreamSynchronize(other));
         fact_yes("held_until_then", let_go());
     }
-    drop(&made);
+    graph_drop(&made);
     drv.cuStreamDestroy(other);
 }
 
@@ -511,7 +403,7 @@ static void launch_captured(void)
     struct made made;
     CUgraph graph = NULL;
 
-    if (!make(&made, true, 0)) {
+    if (!graph_make(&made, true, 0)) {
         return;
     }
     drv.cuStreamBeginCapture(made.stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -521,7 +413,7 @@ static void launch_captured(void)
         see_nodes(graph);
         drv.cuGraphDestroy(graph);
     }
-    drop(&made);
+    graph_drop(&made);
 }
 
 /* ---- two graphs ---- */
@@ -532,18 +424,18 @@ static void two_in_turn(void)
     struct made first;
     struct made second;
 
-    if (!make(&first, true, 0) || !make(&second, true, 0)) {
+    if (!graph_make(&first, true, 0) || !graph_make(&second, true, 0)) {
         return;
     }
     fact_yes("same_address", first.address == second.address);
-    fact_result("first", launch(&first));
-    see_memory("after_first");
-    fact_result("second", launch(&second));
-    see_memory("after_second");
-    drop(&second);
-    see_memory("second_dropped");
-    drop(&first);
-    see_memory("first_dropped");
+    fact_result("first", graph_launch(&first));
+    graph_see_memory("after_first");
+    fact_result("second", graph_launch(&second));
+    graph_see_memory("after_second");
+    graph_drop(&second);
+    graph_see_memory("second_dropped");
+    graph_drop(&first);
+    graph_see_memory("first_dropped");
 }
 
 static void two_at_once(void)
@@ -551,18 +443,18 @@ static void two_at_once(void)
     struct made first;
     struct made second;
 
-    if (!make(&first, false, 0) || !make(&second, false, 0)) {
+    if (!graph_make(&first, false, 0) || !graph_make(&second, false, 0)) {
         return;
     }
     fact_yes("same_address", first.address == second.address);
-    fact_result("first", launch(&first));
-    fact_result("second", launch(&second));
-    see_memory("both_live");
-    fact_result("free_first", give_back(&first));
-    fact_result("free_second", give_back(&second));
-    see_memory("both_freed");
-    drop(&first);
-    drop(&second);
+    fact_result("first", graph_launch(&first));
+    fact_result("second", graph_launch(&second));
+    graph_see_memory("both_live");
+    fact_result("free_first", graph_give_back(&first));
+    fact_result("free_second", graph_give_back(&second));
+    graph_see_memory("both_freed");
+    graph_drop(&first);
+    graph_drop(&second);
 }
 
 /* Documented: a graph may free what another one allocated. */
@@ -572,7 +464,7 @@ static void freed_by_another(void)
     CUgraph graph = NULL;
     struct made made;
 
-    if (!make(&made, false, 0)) {
+    if (!graph_make(&made, false, 0)) {
         return;
     }
     drv.cuStreamBeginCapture(made.stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -581,16 +473,16 @@ static void freed_by_another(void)
     if (graph != NULL) {
         see_nodes(graph);
         SEE("instantiate", cuGraphInstantiateWithFlags(&exec, graph, 0));
-        fact_result("launch", launch(&made));
+        fact_result("launch", graph_launch(&made));
         SEE("launch_free", cuGraphLaunch(exec, made.stream));
         SEE("synchronize", cuStreamSynchronize(made.stream));
-        see_memory("freed");
-        fact_result("launch_again", launch(&made));
-        fact_result("free_plainly", give_back(&made));
+        graph_see_memory("freed");
+        fact_result("launch_again", graph_launch(&made));
+        fact_result("free_plainly", graph_give_back(&made));
         drv.cuGraphExecDestroy(exec);
         drv.cuGraphDestroy(graph);
     }
-    drop(&made);
+    graph_drop(&made);
 }
 
 /* ---- nodes ---- */
@@ -608,7 +500,7 @@ static void from_pool(void)
     size_t count = 1;
 
     memset(&params, 0, sizeof params);
-    start_afresh();
+    graph_start_afresh();
     drv.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     SEE("alloc", cuMemAllocFromPoolAsync(&address, 5000, pool, stream));
     SEE("end", cuStreamEndCapture(stream, &graph));
@@ -633,14 +525,14 @@ static void see_add(const char *what, CUgraph graph,
                     CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
     CUgraphNode node = NULL;
+    CUresult res;
 
     params->dptr = 1;
-    fact(
-        what, "%s, %s",
-        result_name(drv.cuGraphAddMemAllocNode(&node, graph, NULL, 0, params)),
-        params->dptr == 1   ? "unchanged"
-        : params->dptr == 0 ? "zero"
-                            : "address");
+    res = drv.cuGraphAddMemAllocNode(&node, graph, NULL, 0, params);
+    fact(what, "%s, %s", result_name(res),
+         params->dptr == 1   ? "unchanged"
+         : params->dptr == 0 ? "zero"
+                             : "address");
 }
 
 static CUDA_MEM_ALLOC_NODE_PARAMS node_params(size_t bytes)
@@ -689,7 +581,7 @@ static void by_hand(void)
     CUgraphNode other = NULL;
     CUdeviceptr found = 0;
 
-    start_afresh();
+    graph_start_afresh();
     SEE("create", cuGraphCreate(&graph, 0));
     SEE("alloc", cuGraphAddMemAllocNode(&alloc, graph, NULL, 0, &params));
     SEE("free_garbage", cuGraphAddMemFreeNode(&other, graph, NULL, 0, 4096));
@@ -707,10 +599,10 @@ static void by_hand(void)
     SEE("instantiate", cuGraphInstantiateWithFlags(&exec, graph, 0));
     SEE("launch", cuGraphLaunch(exec, CU_STREAM_LEGACY));
     SEE("synchronize", cuStreamSynchronize(CU_STREAM_LEGACY));
-    see_memory("launched");
+    graph_see_memory("launched");
     SEE("exec_destroy", cuGraphExecDestroy(exec));
     SEE("graph_destroy", cuGraphDestroy(graph));
-    start_afresh();
+    graph_start_afresh();
 }
 
 /* Documented: allocation nodes can't be changed by an update. */
@@ -721,13 +613,13 @@ static void update(void)
     struct made second;
 
     memset(&info, 0, sizeof info);
-    if (!make(&first, true, 0) || !make(&second, true, 0)) {
+    if (!graph_make(&first, true, 0) || !graph_make(&second, true, 0)) {
         return;
     }
     SEE("result", cuGraphExecUpdate(first.exec, second.graph, &info));
     fact_number("info", (long long)info.result);
-    drop(&first);
-    drop(&second);
+    graph_drop(&first);
+    graph_drop(&second);
 }
 
 static const struct fidelity_case graph_cases[] = {

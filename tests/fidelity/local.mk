@@ -18,7 +18,9 @@ tests_fidelity_fidelity_SOURCES = \
 	tests/fidelity/driver.h \
 	tests/fidelity/facts.c \
 	tests/fidelity/facts.h \
+	tests/fidelity/graph_memory.c \
 	tests/fidelity/graphs.c \
+	tests/fidelity/graphs.h \
 	tests/fidelity/hold.c \
 	tests/fidelity/hold.h \
 	tests/fidelity/ipc.c \

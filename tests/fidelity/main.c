@@ -79,6 +79,7 @@ static const struct fidelity_topic *const topics[] = {
     &ipc_topic,
     &managed_topic,
     &graph_topic,
+    &graph_memory_topic,
     &object_topic,
     &more_plainly_topic,
     &more_no_context_topic,

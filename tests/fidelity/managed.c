@@ -465,30 +465,57 @@ static void attach(void)
 {
     CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
     CUdeviceptr address = make_managed(BYTES);
-    CUdeviceptr plain = 0;
 
-    drv.cuMemAlloc(&plain, BYTES);
     SEE("single",
         cuStreamAttachMemAsync(stream, address, 0, CU_MEM_ATTACH_SINGLE));
     SEE("host",
         cuStreamAttachMemAsync(stream, address, BYTES, CU_MEM_ATTACH_HOST));
     SEE("global",
         cuStreamAttachMemAsync(stream, address, 0, CU_MEM_ATTACH_GLOBAL));
-    SEE("flags_0", cuStreamAttachMemAsync(stream, address, 0, 0));
-    SEE("part",
-        cuStreamAttachMemAsync(stream, address, 4096, CU_MEM_ATTACH_GLOBAL));
-    SEE("interior", cuStreamAttachMemAsync(stream, address + 4096, 0,
-                                           CU_MEM_ATTACH_GLOBAL));
-    SEE("single_to_legacy", cuStreamAttachMemAsync(CU_STREAM_LEGACY, address,
-                                                   0, CU_MEM_ATTACH_SINGLE));
     SEE("global_by_legacy", cuStreamAttachMemAsync(CU_STREAM_LEGACY, address,
                                                    0, CU_MEM_ATTACH_GLOBAL));
-    SEE("plain",
-        cuStreamAttachMemAsync(stream, plain, 0, CU_MEM_ATTACH_GLOBAL));
     SEE("synchronize", cuStreamSynchronize(stream));
     drv.cuStreamDestroy(stream);
-    drv.cuMemFree(plain);
     drv.cuMemFree(address);
+}
+
+/* What is wrong may be found out at once or not: a case each. */
+static void see_attach(CUstream stream, CUdeviceptr address, size_t bytes,
+                       unsigned int flags)
+{
+    SEE("result", cuStreamAttachMemAsync(stream, address, bytes, flags));
+    SEE("synchronize", cuCtxSynchronize());
+}
+
+static void attach_part(void)
+{
+    see_attach(make_stream(CU_STREAM_NON_BLOCKING), make_managed(BYTES), 4096,
+               CU_MEM_ATTACH_GLOBAL);
+}
+
+static void attach_interior(void)
+{
+    see_attach(make_stream(CU_STREAM_NON_BLOCKING), make_managed(BYTES) + 4096,
+               0, CU_MEM_ATTACH_GLOBAL);
+}
+
+static void attach_single_to_legacy(void)
+{
+    see_attach(CU_STREAM_LEGACY, make_managed(BYTES), 0, CU_MEM_ATTACH_SINGLE);
+}
+
+static void attach_plain(void)
+{
+    CUdeviceptr plain = 0;
+
+    drv.cuMemAlloc(&plain, BYTES);
+    see_attach(make_stream(CU_STREAM_NON_BLOCKING), plain, 0,
+               CU_MEM_ATTACH_GLOBAL);
+}
+
+static void attach_without_flags(void)
+{
+    see_attach(make_stream(CU_STREAM_NON_BLOCKING), make_managed(BYTES), 0, 0);
 }
 
 /* ---- pools ---- */
@@ -623,6 +650,11 @@ static const struct fidelity_case managed_cases[] = {
     FIDELITY_CASE(pool_on_numa),
     FIDELITY_CASE(pool_properties_wrong),
     FIDELITY_CASE(standard_pools),
+    FIDELITY_CASE(attach_part),
+    FIDELITY_CASE(attach_interior),
+    FIDELITY_CASE(attach_single_to_legacy),
+    FIDELITY_CASE(attach_plain),
+    FIDELITY_CASE(attach_without_flags),
     FIDELITY_END,
 };
 

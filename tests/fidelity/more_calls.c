@@ -67,12 +67,12 @@ static CUresult make_shared(void)
                                           more.pool, fixture.side);
     }
     if (res == CUDA_SUCCESS) {
-        res = drv.cuMemPoolExportPointer(&more.pointer, more.block);
-    }
-    if (res == CUDA_SUCCESS) {
         res = drv.cuMemPoolExportToShareableHandle(
             &more.pool_fd, more.pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
             0);
+    }
+    if (res == CUDA_SUCCESS) {
+        res = drv.cuMemPoolExportPointer(&more.pointer, more.block);
     }
     return res;
 }

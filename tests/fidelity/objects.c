@@ -151,14 +151,24 @@ static void released_by_graph(void)
     CUgraph graph = NULL;
 
     drv.cuGraphCreate(&graph, 0);
-    SEE("not_retained", cuGraphReleaseUserObject(graph, object, 1));
     SEE("move",
         cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
-    SEE("too_many", cuGraphReleaseUserObject(graph, object, 2));
     SEE("release", cuGraphReleaseUserObject(graph, object, 1));
     see_destroyed("released");
     SEE("destroy", cuGraphDestroy(graph));
     see_destroyed("graph_destroyed");
+}
+
+/* Nothing is checked: the count that is wrong then is the object's. */
+static void released_by_stranger(void)
+{
+    CUuserObject object = make_object(1);
+    CUgraph graph = NULL;
+
+    drv.cuGraphCreate(&graph, 0);
+    SEE("release", cuGraphReleaseUserObject(graph, object, 1));
+    see_destroyed("released");
+    facts_ruin();
 }
 
 /* Documented: an instantiated graph and a clone have references of their own;
@@ -366,6 +376,7 @@ static const struct fidelity_case object_cases[] = {
     FIDELITY_CASE(by_lost_capture),
     FIDELITY_CASE(calls_at_release),
     FIDELITY_CASE(calls_at_exec_destroy),
+    FIDELITY_CASE(released_by_stranger),
     FIDELITY_CASE(release_null),
     FIDELITY_CASE(release_too_many),
     FIDELITY_END,

@@ -240,6 +240,27 @@ static void see_pointer_export(const char *what, CUdeviceptr address)
     SEE(what, cuMemPoolExportPointer(&data, address));
 }
 
+static void mark_for_export(CUmemoryPool pool)
+{
+    int fd = -1;
+
+    export_pool(&fd, pool);
+    close(fd);
+}
+
+/* Observed: the pool itself must have been exported before. */
+static void pointer_export_early(void)
+{
+    CUmemoryPool pool = make_shareable_pool();
+    CUdeviceptr block = make_block(pool);
+
+    see_pointer_export("block", block);
+    mark_for_export(pool);
+    see_pointer_export("block_after", block);
+    free_block(block);
+    drv.cuMemPoolDestroy(pool);
+}
+
 static void pointer_export(void)
 {
     CUmemoryPool pool = make_shareable_pool();
@@ -248,6 +269,7 @@ static void pointer_export(void)
     CUdeviceptr other = make_block(ordinary);
     CUdeviceptr plain = 0;
 
+    mark_for_export(pool);
     see_pointer_export("block", block);
     see_pointer_export("again", block);
     see_pointer_export("interior", block + OFFSET);
@@ -275,6 +297,7 @@ static void pointer_import_here(void)
     int fd = -1;
 
     memset(&data, 0, sizeof data);
+    mark_for_export(pool);
     SEE("export", cuMemPoolExportPointer(&data, block));
     SEE("into_the_pool", cuMemPoolImportPointer(&address, pool, &data));
     export_pool(&fd, pool);
@@ -503,7 +526,7 @@ static CUresult let_device_use(CUmemoryPool pool)
     return drv.cuMemPoolSetAccess(pool, &desc, 1);
 }
 
-void pool_host_errand(void)
+static void see_host_import(bool twice)
 {
     CUmemoryPool pool = NULL;
     CUdeviceptr address = 0;
@@ -514,15 +537,27 @@ void pool_host_errand(void)
         return;
     }
     fact_result("second_access", let_device_use(pool));
-    SEE("second_pointer_again",
-        cuMemPoolImportPointer(&again, pool, &parcel.data));
+    if (twice) {
+        SEE("second_pointer_again",
+            cuMemPoolImportPointer(&again, pool, &parcel.data));
+    }
     fact("second_sees", "%s", compare_bytes(address, 5, BLOCK_BYTES));
+    see_pointer(address);
     fact_result("second_frees", free_block(address));
     second_say_done();
 }
 
-/* Reported: a second import of a pointer to host memory is refused. */
-static void host_pool(void)
+void pool_host_errand(void)
+{
+    see_host_import(false);
+}
+
+void pool_host_twice_errand(void)
+{
+    see_host_import(true);
+}
+
+static void see_host_pool(const char *errand)
 {
     CUmemPoolProps props = pool_properties(0);
     CUmemoryPool pool = NULL;
@@ -538,21 +573,35 @@ static void host_pool(void)
     }
     fact_result("access", let_device_use(pool));
     block = make_block(pool);
-    send_pool("pool_host", pool, block);
+    send_pool(errand, pool, block);
     second_end();
+    fact("sees", "%s", compare_bytes(block, 5, BLOCK_BYTES));
     fact_result("free", free_block(block));
     SEE("destroy", cuMemPoolDestroy(pool));
+}
+
+static void host_pool(void)
+{
+    see_host_pool("pool_host");
+}
+
+/* Reported: a second import of a pointer to host memory is refused. */
+static void host_pool_twice(void)
+{
+    see_host_pool("pool_host_twice");
 }
 
 static const struct fidelity_case pool_sharing_cases[] = {
     FIDELITY_CASE(export_types),
     FIDELITY_CASE(descriptors),
     FIDELITY_CASE(import_wrong),
+    FIDELITY_CASE(pointer_export_early),
     FIDELITY_CASE(pointer_export),
     FIDELITY_CASE(second_process),
     FIDELITY_CASE(imported_twice),
     FIDELITY_CASE(freed_first),
     FIDELITY_CASE(host_pool),
+    FIDELITY_CASE(host_pool_twice),
     FIDELITY_CASE(import_here),
     FIDELITY_CASE(pointer_import_here),
     FIDELITY_END,

@@ -299,6 +299,7 @@ const struct fidelity_errand sharing_errands[] = {
     {"pool_twice", pool_twice_errand},
     {"pool_freed_first", pool_freed_first_errand},
     {"pool_host", pool_host_errand},
+    {"pool_host_twice", pool_host_twice_errand},
     {NULL, NULL},
 };
 

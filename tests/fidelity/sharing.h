@@ -13,5 +13,6 @@ void pool_errand(void);
 void pool_twice_errand(void);
 void pool_freed_first_errand(void);
 void pool_host_errand(void);
+void pool_host_twice_errand(void);
 
 #endif

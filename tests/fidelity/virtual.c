@@ -263,14 +263,6 @@ static void properties_of_null(void)
     see_properties("result", 0);
 }
 
-static void properties_of_released(void)
-{
-    CUmemGenericAllocationHandle piece = make_piece(PAGE_BYTES);
-
-    drv.cuMemRelease(piece);
-    see_properties("result", piece);
-}
-
 static void see_retain(const char *what, CUdeviceptr address)
 {
     CUmemGenericAllocationHandle piece = 0;
@@ -491,27 +483,16 @@ static void address_free(void)
 }
 
 static const struct fidelity_case virtual_cases[] = {
-    FIDELITY_CASE(granularity),
-    FIDELITY_CASE(create_sizes),
-    FIDELITY_CASE(create_arguments),
-    FIDELITY_CASE(create_locations),
-    FIDELITY_CASE(create_handle_types),
-    FIDELITY_CASE(handle_values),
-    FIDELITY_CASE(properties),
-    FIDELITY_CASE(retain),
-    FIDELITY_CASE(retain_released),
-    FIDELITY_CASE(reserve_sizes),
-    FIDELITY_CASE(reserve_alignments),
-    FIDELITY_CASE(reserve_hints),
-    FIDELITY_CASE(reserve_next),
-    FIDELITY_CASE(reserve_again),
-    FIDELITY_CASE(address_free),
-    FIDELITY_CASE(release_null),
-    FIDELITY_CASE(release_garbage),
-    FIDELITY_CASE(release_twice),
-    FIDELITY_CASE(properties_of_null),
-    FIDELITY_CASE(properties_of_released),
-    FIDELITY_END,
+    FIDELITY_CASE(granularity),         FIDELITY_CASE(create_sizes),
+    FIDELITY_CASE(create_arguments),    FIDELITY_CASE(create_locations),
+    FIDELITY_CASE(create_handle_types), FIDELITY_CASE(handle_values),
+    FIDELITY_CASE(properties),          FIDELITY_CASE(retain),
+    FIDELITY_CASE(retain_released),     FIDELITY_CASE(reserve_sizes),
+    FIDELITY_CASE(reserve_alignments),  FIDELITY_CASE(reserve_hints),
+    FIDELITY_CASE(reserve_next),        FIDELITY_CASE(reserve_again),
+    FIDELITY_CASE(address_free),        FIDELITY_CASE(release_null),
+    FIDELITY_CASE(release_garbage),     FIDELITY_CASE(release_twice),
+    FIDELITY_CASE(properties_of_null),  FIDELITY_END,
 };
 
 const struct fidelity_topic virtual_topic = {
