@@ -387,6 +387,9 @@ static CUresult wait_place(struct sim_event *event, struct sim_stream *stream)
     if (event->stream == NULL || event->stream == stream) {
         return CUDA_SUCCESS;
     }
+    if (sim.order) {
+        (void)sim_order_join(stream);
+    }
     if (!sim_clock_join(&stream->clock, &event->clock) ||
         !sim_clock_add(&stream->clock, event->stream->line, event->position)) {
         return CUDA_ERROR_OUT_OF_MEMORY;

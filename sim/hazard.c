@@ -33,8 +33,12 @@ void sim_hazard_report(ccmr_sim_hazard *hazard, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(hazard->text, sizeof hazard->text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "libcucoremr-sim: hazard: %s (seed %" PRIu64 ")\n",
-            hazard->text, hazard->seed);
+    if (count < KEPT || sim.strict) {
+        fprintf(stderr, "libcucoremr-sim: hazard: %s (seed %" PRIu64 ")\n",
+                hazard->text, hazard->seed);
+    } else if (count == KEPT) {
+        fprintf(stderr, "libcucoremr-sim: more hazards are not told\n");
+    }
     fflush(stderr);
     if (sim.strict) {
         abort();

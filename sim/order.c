@@ -2,6 +2,7 @@
 #include "sim/order.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/context.h"
 #include "sim/hazard.h"
@@ -172,19 +173,20 @@ static const char *past_of(const struct sim_span *span,
     }
 }
 
+/* How, where and by whom; a test's word for it is the verb already. */
 static void describe(char *text, size_t room, const ccmr_sim_party *party)
 {
-    if (party->stream_id == 0) {
-        (void)snprintf(text, room, "%s by the host (thread %llu, call %llu)",
-                       party->call, (unsigned long long)party->thread,
-                       (unsigned long long)party->sequence);
-        return;
+    const bool by_call = strncmp(party->call, "cu", 2) == 0;
+    char where[64] = " by the host";
+
+    if (party->stream_id != 0) {
+        (void)snprintf(where, sizeof where,
+                       " on stream id %llu, operation %llu",
+                       (unsigned long long)party->stream_id,
+                       (unsigned long long)party->position);
     }
-    (void)snprintf(text, room,
-                   "%s on stream id %llu (operation %llu; thread %llu, call "
-                   "%llu)",
-                   party->call, (unsigned long long)party->stream_id,
-                   (unsigned long long)party->position,
+    (void)snprintf(text, room, "%s%s%s (thread %llu, call %llu)",
+                   by_call ? " by " : "", by_call ? party->call : "", where,
                    (unsigned long long)party->thread,
                    (unsigned long long)party->sequence);
 }
@@ -247,9 +249,9 @@ static void complain(const struct touch *touch, const struct sim_span *span,
         char text[128];
 
         describe(text, sizeof text, &span->last);
-        (void)snprintf(last, sizeof last, ", last used by %s", text);
+        (void)snprintf(last, sizeof last, ", last used%s", text);
     }
-    sim_hazard_report(&hazard, "%llu bytes at %#llx %s, %s, but %s, %s%s%s",
+    sim_hazard_report(&hazard, "%llu bytes at %#llx %s%s, but %s%s%s%s",
                       (unsigned long long)hazard.bytes,
                       (unsigned long long)hazard.address, verb_of(kind), now,
                       past_of(span, use), before, last, gap);

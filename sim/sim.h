@@ -238,7 +238,7 @@ typedef struct ccmr_sim_table {
     /** Is the block at that address alive? 1 or 0. */
     int (*is_alive)(uint64_t address);
 
-    /* Hazards. Each is also told on standard error. */
+    /* Hazards. The first 32 are told on standard error, too. */
 
     /** How many there were. */
     uint64_t (*hazards)(void);

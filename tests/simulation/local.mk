@@ -8,13 +8,14 @@ simulation_tests = \
 	tests/simulation/drain \
 	tests/simulation/faults \
 	tests/simulation/machine \
+	tests/simulation/order \
 	tests/simulation/pools \
 	tests/simulation/process \
 	tests/simulation/streams \
 	tests/simulation/threads
 tap_tests += $(simulation_tests)
 tap_scripts += tests/simulation/library.sh
-tsan_tests += tests/simulation/threads
+tsan_tests += tests/simulation/order tests/simulation/threads
 
 check_LTLIBRARIES += tests/simulation/libdriver.la
 tests_simulation_libdriver_la_SOURCES = \
@@ -33,6 +34,12 @@ tests_simulation_faults_SOURCES = tests/simulation/faults.c
 tests_simulation_faults_LDADD = $(simulation_ldadd)
 tests_simulation_machine_SOURCES = tests/simulation/machine.c
 tests_simulation_machine_LDADD = $(simulation_ldadd)
+tests_simulation_order_SOURCES = \
+	tests/simulation/order.c \
+	tests/simulation/order.h \
+	tests/simulation/order_right.c \
+	tests/simulation/order_wrong.c
+tests_simulation_order_LDADD = $(simulation_ldadd)
 tests_simulation_pools_SOURCES = tests/simulation/pools.c
 tests_simulation_pools_LDADD = $(simulation_ldadd)
 tests_simulation_process_SOURCES = tests/simulation/process.c
