@@ -39,11 +39,14 @@
     X(cuEventDestroy)                                                         \
     X(cuEventQuery)                                                           \
     X(cuEventRecord)                                                          \
+    X(cuEventSynchronize)                                                     \
     X(cuGetErrorName)                                                         \
     X(cuGraphDestroy)                                                         \
     X(cuLaunchHostFunc)                                                       \
     X(cuMemAlloc)                                                             \
     X(cuMemFree)                                                              \
+    X(cuMemFreeHost)                                                          \
+    X(cuMemHostAlloc)                                                         \
     X(cuMemcpy)                                                               \
     X(cuMemcpyAsync)                                                          \
     X(cuMemPoolCreate)                                                        \
@@ -51,10 +54,13 @@
     X(cuMemPoolGetAttribute)                                                  \
     X(cuMemPoolSetAttribute)                                                  \
     X(cuMemsetD8Async)                                                        \
+    X(cuMemsetD32Async)                                                       \
     X(cuStreamBeginCapture)                                                   \
     X(cuStreamCreate)                                                         \
     X(cuStreamDestroy)                                                        \
     X(cuStreamEndCapture)                                                     \
+    X(cuStreamGetDevice)                                                      \
+    X(cuStreamGetId)                                                          \
     X(cuStreamIsCapturing)                                                    \
     X(cuStreamQuery)                                                          \
     X(cuStreamSynchronize)                                                    \
