@@ -12,11 +12,15 @@
 #include "lib/text.h"
 #include "lib/thread.h"
 
-/* A thread's id and its text; made at the thread's first row. */
+/* A thread's id and its text, made at the thread's first row; and the stream
+ * of its last row, which is often that of the next. */
 typedef struct thread_name {
     int id;
     unsigned length;
     char text[12];
+    unsigned stream_length; /* 0: none yet */
+    ccmr_stream stream;
+    char stream_text[2 + 16 + 15]; /* as put_hex() needs it */
 } thread_name;
 
 static _Thread_local thread_name name CCMR__TLS_MODEL;
@@ -122,6 +126,19 @@ static char *put_hex(char *to, uint64_t value)
     return to + 2 + 16 - zeros;
 }
 
+static char *put_stream(char *to, ccmr_stream stream)
+{
+    if (__builtin_expect(name.stream != stream || name.stream_length == 0,
+                         0)) {
+        name.stream_length =
+            (unsigned)(put_hex(name.stream_text, (uint64_t)(uintptr_t)stream) -
+                       name.stream_text);
+        name.stream = stream;
+    }
+    memcpy(to, name.stream_text, 2 + 16);
+    return to + name.stream_length;
+}
+
 static char *put_text(char *to, const char *text, size_t length)
 {
     memcpy(to, text, length);
@@ -203,7 +220,7 @@ void ccmr__row_format(ccmr__row_text *to, const ccmr__row *row)
     *at++ = ',';
     at = put_decimal(at, row->bytes);
     *at++ = ',';
-    at = put_hex(at, (uint64_t)(uintptr_t)row->stream);
+    at = put_stream(at, row->stream);
     if (row->columns != 0) {
         at = put_columns(at, row);
     }
