@@ -14,8 +14,6 @@
  *     0x4000'0000'0000   1 TiB    memory of device 0
  *     0x4100'0000'0000   1 TiB    memory of device 1, and so on
  */
-#define RANGE_BASE ((uintptr_t)0x200000000000)
-#define RANGE_WINDOW ((size_t)32 << 40)
 #define DEVICE_BASE ((uintptr_t)0x400000000000)
 #define DEVICE_WINDOW ((size_t)1 << 40)
 #define DEVICE_END (DEVICE_BASE + SIM_MAX_DEVICES * DEVICE_WINDOW)
@@ -37,24 +35,25 @@ static struct window windows[SIM_RANGE_WINDOW + 1];
 
 bool sim_is_device_address(uintptr_t address)
 {
-    return address >= RANGE_BASE && address < DEVICE_END;
+    return address >= SIM_RANGE_BASE && address < DEVICE_END;
 }
 
 bool sim_is_range_address(uintptr_t address)
 {
-    return address >= RANGE_BASE && address < RANGE_BASE + RANGE_WINDOW;
+    return address >= SIM_RANGE_BASE &&
+           address < SIM_RANGE_BASE + SIM_RANGE_BYTES;
 }
 
 static uintptr_t base_of(int window)
 {
     return window == SIM_RANGE_WINDOW
-               ? RANGE_BASE
+               ? SIM_RANGE_BASE
                : DEVICE_BASE + (size_t)window * DEVICE_WINDOW;
 }
 
 static size_t size_of(int window)
 {
-    return window == SIM_RANGE_WINDOW ? RANGE_WINDOW : DEVICE_WINDOW;
+    return window == SIM_RANGE_WINDOW ? SIM_RANGE_BYTES : DEVICE_WINDOW;
 }
 
 /* The window as reserved space keeps the host's own mappings out of it. It is
@@ -62,10 +61,10 @@ static size_t size_of(int window)
 static void reserve_window(int device)
 {
     void *base = (void *)base_of(device);
-    void *got = mmap(base, DEVICE_WINDOW, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-                         MAP_FIXED_NOREPLACE,
-                     -1, 0);
+    void *got =
+        mmap(base, DEVICE_WINDOW, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+             -1, 0);
 
     if (got != MAP_FAILED && got != base) {
         munmap(got, DEVICE_WINDOW);

@@ -8,6 +8,8 @@
 
 /** Beside the devices' windows, which have their numbers. */
 #define SIM_RANGE_WINDOW SIM_MAX_DEVICES
+#define SIM_RANGE_BASE ((uintptr_t)0x200000000000)
+#define SIM_RANGE_BYTES ((size_t)32 << 40)
 
 /** Addresses that are in no use, or 0; sizes are whole pages, alignments
  *  powers of two. */

@@ -57,8 +57,8 @@ static void count(ccmr_sim_census *census)
         census->device_bytes += sim.devices[i].taken;
     }
     census->touched_bytes = sim_touched();
-    sim_physical_count(&census->pieces, &census->piece_bytes);
-    sim_virtual_count(&census->ranges, &census->mappings);
+    sim_pieces_count(&census->pieces, &census->piece_bytes);
+    census->mappings = sim_mappings_live();
 }
 
 static void copy_census(ccmr_sim_census *to, const ccmr_sim_census *from)

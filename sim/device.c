@@ -281,19 +281,14 @@ CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev,
               0);
 }
 
-/* Physical memory is mapped in pages of 2 MiB, wherever it lies. */
+/* Physical memory is mapped in pages of 2 MiB, whatever it is asked about. */
 static CUresult granularity(size_t *bytes, const CUmemAllocationProp *prop,
                             CUmemAllocationGranularity_flags option)
 {
     if (bytes == NULL || prop == NULL ||
         (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
-         option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) ||
-        prop->type != CU_MEM_ALLOCATION_TYPE_PINNED) {
+         option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
         return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-        sim_device_find(prop->location.id) == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
     }
     *bytes = (size_t)2 << 20;
     return CUDA_SUCCESS;

@@ -9,6 +9,8 @@ EXTRA_DIST += sim/libcucoremr-sim.map
 sim_libcucoremr_sim_la_SOURCES = \
 	sim/addresses.c \
 	sim/addresses.h \
+	sim/area.c \
+	sim/area.h \
 	sim/async.c \
 	sim/calls.h \
 	sim/capture.c \
@@ -35,8 +37,6 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/extent.h \
 	sim/fault.c \
 	sim/fault.h \
-	sim/file.c \
-	sim/file.h \
 	sim/gate.c \
 	sim/graph.c \
 	sim/graph.h \
@@ -46,6 +46,7 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/hazard.h \
 	sim/log.c \
 	sim/log.h \
+	sim/mapping.c \
 	sim/memory.c \
 	sim/memory.h \
 	sim/old.c \
@@ -84,7 +85,6 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/virtual.c \
 	sim/virtual.h \
 	sim/virtual_access.c \
-	sim/virtual_access.h \
 	sim/wait.c
 sim_libcucoremr_sim_la_LIBADD = -lpthread
 sim_libcucoremr_sim_la_LDFLAGS = $(AM_LDFLAGS) $(CCMR_SO_LDFLAGS) \

@@ -25,7 +25,7 @@ uint64_t sim_next_id(void)
 
 uint64_t sim_touched(void)
 {
-    return touched + sim_physical_touched();
+    return touched + sim_pieces_touched();
 }
 
 /* Ranges that overlap count as equal: so a search by any address, or by a
@@ -121,7 +121,6 @@ static void delete_region(struct sim_region *region)
     }
     free(region->starts);
     free(region->pages);
-    free(region->mappings);
     free(region->present);
     free(region->backing);
     free(region);
@@ -230,6 +229,26 @@ struct sim_region *sim_region_foreign(void *base, size_t size,
     return region;
 }
 
+/* Addresses that are in no range, and where no mapping reaches from one. */
+static uintptr_t take_range(size_t size, size_t alignment, uintptr_t hint)
+{
+    uintptr_t base = 0;
+    uintptr_t next = 0;
+
+    if (hint != 0 && sim_is_range_address(hint) &&
+        sim_mapping_next(hint, hint + size) == NULL &&
+        sim_addresses_take_at(SIM_RANGE_WINDOW, hint, size)) {
+        return hint;
+    }
+    base = sim_addresses_take(SIM_RANGE_WINDOW, size, alignment);
+    if (base != 0 && sim_mapping_next(base, base + size) != NULL) {
+        next = take_range(size, alignment, 0);
+        sim_addresses_give(SIM_RANGE_WINDOW, base, size);
+        return next;
+    }
+    return base;
+}
+
 struct sim_region *sim_region_range(size_t size, size_t alignment,
                                     uintptr_t hint)
 {
@@ -238,16 +257,7 @@ struct sim_region *sim_region_range(size_t size, size_t alignment,
     if (region == NULL) {
         return NULL;
     }
-    region->mappings = calloc(size / SIM_PAGE, sizeof(*region->mappings));
-    if (region->mappings == NULL) {
-        goto err_delete_region;
-    }
-    if (hint != 0 && hint % alignment == 0 && sim_is_range_address(hint) &&
-        sim_addresses_take_at(SIM_RANGE_WINDOW, hint, size)) {
-        region->base = hint;
-    } else {
-        region->base = sim_addresses_take(SIM_RANGE_WINDOW, size, alignment);
-    }
+    region->base = take_range(size, alignment, hint);
     if (region->base == 0) {
         goto err_delete_region;
     }
@@ -334,7 +344,6 @@ void sim_region_free(struct sim_region *region)
         }
         sim_addresses_give(region->device, region->base, region->size);
     } else if (region->kind == SIM_REGION_RANGE) {
-        sim_virtual_empty(region);
         sim_addresses_give(SIM_RANGE_WINDOW, region->base, region->size);
     } else if (region->kind != SIM_REGION_REGISTERED) {
         munmap((void *)(region->base - region->lead), mapped_size(region));
@@ -344,11 +353,21 @@ void sim_region_free(struct sim_region *region)
 
 /* Bytes. */
 
-/* Memory is bound to its address in every region that there is. */
+/* Memory is bound to its address, but for pieces that are mapped. */
 uint64_t sim_memory_key(uintptr_t address, size_t bytes, size_t *length)
 {
+    const struct sim_mapping *mapping = sim_mapping_find(address);
+    size_t offset;
+
     *length = bytes;
-    return address;
+    if (mapping == NULL) {
+        return address;
+    }
+    offset = address - mapping->base;
+    if (*length > mapping->size - offset) {
+        *length = mapping->size - offset;
+    }
+    return mapping->holder->piece->key + offset;
 }
 
 static bool is_single(const struct sim_region *region)
@@ -356,35 +375,41 @@ static bool is_single(const struct sim_region *region)
     return region->kind != SIM_REGION_CHUNK && region->kind != SIM_REGION_POOL;
 }
 
-static bool find_mapping(const struct sim_region *range, uintptr_t address,
-                         struct sim_block *block)
+/* A mapping to which nobody has rights is known by its range alone. */
+static bool find_mapping(uintptr_t address, struct sim_block *block)
 {
-    struct sim_mapping *mapping = sim_mapping_in(range, address);
+    struct sim_mapping *mapping = sim_mapping_find(address);
 
     if (mapping == NULL) {
         return false;
     }
+    block->region = sim_region_find(mapping->base);
     block->extent = NULL;
     block->mapping = mapping;
     block->base = mapping->base;
     block->size = mapping->size;
     block->id = mapping->id;
+    if (!sim_mapping_is_open(mapping)) {
+        block->base = block->region->base;
+        block->size = block->region->size;
+    }
     return true;
 }
 
 bool sim_block_find(uintptr_t address, struct sim_block *block)
 {
-    struct sim_region *region = sim_region_find(address);
+    struct sim_region *region;
     struct sim_extent *extent;
 
+    if (sim_is_range_address(address)) {
+        return find_mapping(address, block);
+    }
+    region = sim_region_find(address);
     if (region == NULL) {
         return false;
     }
     block->region = region;
     block->mapping = NULL;
-    if (region->kind == SIM_REGION_RANGE) {
-        return find_mapping(region, address, block);
-    }
     if (is_single(region)) {
         block->extent = NULL;
         block->base = region->base;
@@ -428,15 +453,16 @@ bool sim_range_allows(int device, uintptr_t address, size_t bytes, bool write)
 
 void *sim_bytes(uintptr_t address, size_t bytes, size_t *length)
 {
-    struct sim_region *region = sim_region_find(address);
+    struct sim_region *region;
     size_t offset, index, rest;
 
     *length = bytes;
+    if (sim_is_range_address(address)) {
+        return sim_virtual_bytes(address, bytes, length);
+    }
+    region = sim_region_find(address);
     if (region == NULL) {
         return sim_is_device_address(address) ? NULL : (void *)address;
-    }
-    if (region->kind == SIM_REGION_RANGE) {
-        return sim_virtual_bytes(region, address, bytes, length);
     }
     if (region->backing == NULL) {
         return (void *)address;
@@ -476,7 +502,9 @@ void sim_memory_reset(void)
     }
     tdestroy(region_tree, keep_node);
     region_tree = NULL;
-    sim_physical_reset();
+    sim_mappings_reset();
+    sim_pieces_reset();
+    sim_areas_reset();
     sim_addresses_reset();
     sim_extents_reset();
     assert(touched == 0);

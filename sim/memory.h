@@ -76,10 +76,6 @@ struct sim_region {
     uint64_t **starts;
     uint64_t *pages;
     struct sim_extent *first; /**< lowest address */
-
-    /** Of a range: its mappings, by page, and how many there are. */
-    struct sim_mapping **mappings;
-    size_t mapped;
 };
 
 enum sim_extent_state {

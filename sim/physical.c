@@ -4,39 +4,48 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "sim/device.h"
 
+/* Keys of pieces begin where no address is. */
+#define FIRST_KEY ((uint64_t)1 << 56)
+
 static struct sim_slots slots;
-static struct sim_physical *pieces;
-/* Pieces that descriptors alone may still hold. */
-static uint64_t lingering;
+static struct sim_piece *pieces;
+static uint64_t next_key = FIRST_KEY;
 static uint64_t touched;
+/* Pieces without holders, which descriptors alone may still keep. */
+static uint64_t lingering;
 
-static bool is_idle(const struct sim_physical *piece)
-{
-    return piece->handles == 0 && piece->mappings == 0;
-}
-
-uint64_t sim_physical_touched(void)
+uint64_t sim_pieces_touched(void)
 {
     return touched;
 }
 
-/* Life. */
+/* Pieces. */
 
-static void enlist(struct sim_physical *piece)
+static struct sim_piece *new_piece(const CUmemLocation *location, size_t size)
 {
-    piece->id = sim_next_id();
+    struct sim_piece *piece = calloc(1, sizeof *piece);
+
+    if (piece == NULL) {
+        return NULL;
+    }
+    piece->key = next_key;
+    next_key += size;
+    piece->location = *location;
+    piece->size = size;
+    piece->device = -1;
+    piece->area = SIM_NO_AREA;
     piece->next = pieces;
     if (pieces != NULL) {
         pieces->prev = piece;
     }
     pieces = piece;
+    return piece;
 }
 
-static void delete_piece(struct sim_physical *piece)
+static void delete_piece(struct sim_piece *piece)
 {
     if (piece->prev != NULL) {
         piece->prev->next = piece->next;
@@ -50,37 +59,33 @@ static void delete_piece(struct sim_physical *piece)
         munmap(piece->bytes, piece->size);
         touched -= piece->size;
     }
-    if (piece->file >= 0) {
-        close(piece->file);
-    }
+    sim_area_drop(&piece->area, piece->size);
     if (piece->device >= 0) {
         sim_device_give(piece->device, piece->size);
     }
     free(piece);
 }
 
-/* A piece that was exported may outlive its handles and mappings here. */
-static void settle(struct sim_physical *piece)
+static void drop_holder_of(struct sim_piece *piece)
 {
-    if (!is_idle(piece)) {
+    if (--piece->holders != 0) {
         return;
     }
-    if (piece->file >= 0 && !piece->imported &&
-        sim_file_is_shared(piece->file)) {
+    if (piece->area.own && sim_area_is_shared(&piece->area)) {
         lingering++;
         return;
     }
     delete_piece(piece);
 }
 
-void sim_physical_reap(void)
+void sim_pieces_reap(void)
 {
-    struct sim_physical *piece = lingering != 0 ? pieces : NULL;
+    struct sim_piece *piece = lingering != 0 ? pieces : NULL;
 
     while (piece != NULL) {
-        struct sim_physical *next = piece->next;
+        struct sim_piece *next = piece->next;
 
-        if (is_idle(piece) && !sim_file_is_shared(piece->file)) {
+        if (piece->holders == 0 && !sim_area_is_shared(&piece->area)) {
             lingering--;
             delete_piece(piece);
         }
@@ -88,105 +93,125 @@ void sim_physical_reap(void)
     }
 }
 
-static struct sim_physical *new_piece(const CUmemAllocationProp *properties,
-                                      size_t size)
-{
-    struct sim_physical *piece = calloc(1, sizeof *piece);
+/* Holders. */
 
-    if (piece != NULL) {
-        piece->properties = *properties;
-        piece->size = size;
-        piece->device = -1;
-        piece->file = -1;
-        enlist(piece);
+static struct sim_holder *new_holder(struct sim_piece *piece,
+                                     const CUmemAllocationProp *properties)
+{
+    struct sim_holder *holder = calloc(1, sizeof *holder);
+
+    if (holder == NULL) {
+        return NULL;
     }
-    return piece;
+    holder->slot = sim_slot_take(&slots, holder);
+    if (holder->slot == NULL) {
+        free(holder);
+        return NULL;
+    }
+    holder->piece = piece;
+    holder->properties = *properties;
+    holder->handles = 1;
+    piece->holders++;
+    return holder;
 }
 
-CUresult sim_physical_create(const CUmemAllocationProp *properties,
-                             size_t size, CUmemGenericAllocationHandle *handle)
+static void settle(struct sim_holder *holder)
 {
-    struct sim_physical *piece;
-    CUresult res;
+    if (holder->handles == 0 && holder->mappings == 0) {
+        sim_slot_give(&slots, holder->slot);
+        drop_holder_of(holder->piece);
+        free(holder);
+    }
+}
 
-    sim_physical_reap();
-    piece = new_piece(properties, size);
+struct sim_holder *sim_holder_peek(const struct sim_thread *self,
+                                   CUmemGenericAllocationHandle handle)
+{
+    const void *pointer = (const void *)(uintptr_t)handle;
+    void *object;
+
+    if (handle == 0) {
+        return NULL;
+    }
+    switch (sim_slot_find(&slots, pointer, &object)) {
+    case SIM_HANDLE_LIVE:
+        return object;
+    case SIM_HANDLE_DEAD:
+        return NULL;
+    case SIM_HANDLE_FOREIGN:
+    default:
+        sim_crash(self, "not a piece of memory:", pointer);
+    }
+}
+
+struct sim_holder *sim_holder_find(const struct sim_thread *self,
+                                   CUmemGenericAllocationHandle handle)
+{
+    struct sim_holder *holder = sim_holder_peek(self, handle);
+
+    if (holder == NULL && handle != 0) {
+        sim_crash(self, "released memory", (const void *)(uintptr_t)handle);
+    }
+    return holder;
+}
+
+void sim_holder_release(struct sim_holder *holder)
+{
+    holder->handles--;
+    settle(holder);
+}
+
+void sim_holder_map(struct sim_holder *holder)
+{
+    holder->mappings++;
+}
+
+void sim_holder_unmap(struct sim_holder *holder)
+{
+    holder->mappings--;
+    settle(holder);
+}
+
+CUresult sim_piece_create(const CUmemAllocationProp *properties, size_t size,
+                          CUmemGenericAllocationHandle *handle)
+{
+    struct sim_piece *piece;
+    struct sim_holder *holder;
+
+    sim_pieces_reap();
+    piece = new_piece(&properties->location, size);
     if (piece == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
         if (!sim_device_take(properties->location.id, size)) {
-            delete_piece(piece);
-            return CUDA_ERROR_OUT_OF_MEMORY;
+            goto err_delete_piece;
         }
         piece->device = properties->location.id;
     }
-    res = sim_physical_hold(piece, handle);
-    if (res != CUDA_SUCCESS) {
-        delete_piece(piece);
+    holder = new_holder(piece, properties);
+    if (holder == NULL) {
+        goto err_delete_piece;
     }
-    return res;
-}
-
-/* References. */
-
-struct sim_physical *sim_physical_find(CUmemGenericAllocationHandle handle)
-{
-    void *object;
-
-    return sim_slot_find(&slots, (const void *)(uintptr_t)handle, &object) ==
-                   SIM_HANDLE_LIVE
-               ? object
-               : NULL;
-}
-
-CUresult sim_physical_hold(struct sim_physical *piece,
-                           CUmemGenericAllocationHandle *handle)
-{
-    if (piece->slot == NULL) {
-        piece->slot = sim_slot_take(&slots, piece);
-        if (piece->slot == NULL) {
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-    }
-    piece->handles++;
-    *handle = (CUmemGenericAllocationHandle)(uintptr_t)piece->slot;
+    *handle = sim_holder_handle(holder);
     return CUDA_SUCCESS;
-}
 
-void sim_physical_release(struct sim_physical *piece)
-{
-    if (--piece->handles != 0) {
-        return;
-    }
-    sim_slot_give(&slots, piece->slot);
-    piece->slot = NULL;
-    settle(piece);
-}
-
-void sim_physical_map(struct sim_physical *piece)
-{
-    piece->mappings++;
-}
-
-void sim_physical_unmap(struct sim_physical *piece)
-{
-    if (--piece->mappings == 0) {
-        settle(piece);
-    }
+err_delete_piece:
+    delete_piece(piece);
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* Bytes. */
 
-char *sim_physical_bytes(struct sim_physical *piece)
+char *sim_piece_bytes(struct sim_piece *piece)
 {
     void *got;
 
     if (piece->bytes != NULL) {
         return piece->bytes;
     }
-    if (piece->file >= 0) {
-        got = sim_file_map(piece->file, 0, piece->size);
+    if (piece->area.file >= 0) {
+        got = sim_area_map(&piece->area, 0, piece->size);
     } else {
         got = mmap(NULL, piece->size, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -199,100 +224,105 @@ char *sim_physical_bytes(struct sim_physical *piece)
     return got;
 }
 
-bool sim_physical_make_file(struct sim_physical *piece)
+/* Sharing. */
+
+bool sim_piece_make_area(struct sim_piece *piece)
 {
     struct sim_label label;
-    int file;
 
-    if (piece->file >= 0) {
+    if (piece->area.file >= 0) {
         return true;
     }
     memset(&label, 0, sizeof label);
-    label.properties = piece->properties;
-    file = sim_file_new(SIM_FILE_PIECE, piece->size, &label);
-    if (file < 0) {
+    label.properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    label.properties.location = piece->location;
+    if (!sim_area_take(&piece->area, SIM_AREA_PIECE, piece->size, &label)) {
         return false;
     }
-    if (!sim_file_identify(file, &piece->file_id) ||
-        (piece->bytes != NULL &&
-         !sim_file_move(file, 0, piece->size, piece->bytes))) {
-        close(file);
+    if (piece->bytes != NULL &&
+        !sim_area_move(&piece->area, piece->size, piece->bytes)) {
+        sim_area_drop(&piece->area, piece->size);
         return false;
     }
-    piece->file = file;
     return true;
 }
 
-int sim_physical_export(struct sim_physical *piece)
+int sim_piece_export(struct sim_piece *piece)
 {
-    return sim_physical_make_file(piece) ? sim_file_share(piece->file) : -1;
+    return sim_piece_make_area(piece) ? sim_area_share(&piece->area, true)
+                                      : -1;
 }
 
-static struct sim_physical *find_file(const struct sim_file_id *id)
+static struct sim_piece *find_area(const struct sim_area *area)
 {
-    struct sim_physical *piece = pieces;
+    struct sim_piece *piece = pieces;
 
-    while (piece != NULL &&
-           (piece->file < 0 || !sim_file_same(&piece->file_id, id))) {
+    while (piece != NULL && !sim_area_same(&piece->area, area)) {
         piece = piece->next;
     }
     return piece;
 }
 
-static CUresult import_new(int file, const struct sim_label *label,
-                           const struct sim_file_id *id,
-                           CUmemGenericAllocationHandle *handle)
+/* Another process's memory: its device's share is not taken twice. */
+static struct sim_piece *join_piece(const struct sim_area *area,
+                                    const struct sim_label *label)
 {
-    struct sim_physical *piece = new_piece(&label->properties, label->size);
-    CUresult res;
+    struct sim_piece *piece =
+        new_piece(&label->properties.location, label->size);
 
+    if (piece != NULL) {
+        piece->area = *area;
+        if (!sim_area_join(&piece->area)) {
+            piece->area = SIM_NO_AREA;
+            delete_piece(piece);
+            return NULL;
+        }
+    }
+    return piece;
+}
+
+CUresult sim_piece_import(int file, CUmemGenericAllocationHandle *handle)
+{
+    struct sim_area area;
+    struct sim_label label;
+    struct sim_piece *piece;
+    struct sim_holder *holder;
+    CUresult status;
+
+    if (!sim_area_find(file, SIM_AREA_PIECE, &area, &label, &status)) {
+        return status;
+    }
+    piece = find_area(&area);
+    if (piece == NULL && !area.own) {
+        piece = join_piece(&area, &label);
+    }
     if (piece == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    piece->imported = true;
-    piece->file_id = *id;
-    piece->file = sim_file_share(file);
-    if (piece->file < 0) {
-        delete_piece(piece);
-        return CUDA_ERROR_INVALID_VALUE;
+    holder = new_holder(piece, &label.properties);
+    if (holder == NULL) {
+        if (!piece->area.own && piece->holders == 0) {
+            delete_piece(piece);
+        }
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    res = sim_physical_hold(piece, handle);
-    if (res != CUDA_SUCCESS) {
-        delete_piece(piece);
-    }
-    return res;
-}
-
-CUresult sim_physical_import(int file, CUmemGenericAllocationHandle *handle)
-{
-    struct sim_file_id id;
-    struct sim_label label;
-    struct sim_physical *piece;
-
-    if (!sim_file_read(file, SIM_FILE_PIECE, &label) ||
-        !sim_file_identify(file, &id)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    piece = find_file(&id);
-    if (piece == NULL) {
-        return import_new(file, &label, &id, handle);
-    }
-    if (is_idle(piece)) {
+    if (piece->area.own && piece->holders == 1) {
         lingering--;
     }
-    return sim_physical_hold(piece, handle);
+    *handle = sim_holder_handle(holder);
+    return CUDA_SUCCESS;
 }
 
 /* The whole. */
 
-void sim_physical_count(uint64_t *count, uint64_t *bytes)
+void sim_pieces_count(uint64_t *count, uint64_t *bytes)
 {
-    const struct sim_physical *piece;
+    const struct sim_piece *piece;
 
     *count = 0;
     *bytes = 0;
     for (piece = pieces; piece != NULL; piece = piece->next) {
-        if (!is_idle(piece)) {
+        if (piece->holders != 0) {
             *count += 1;
             *bytes += piece->size;
         }
@@ -300,12 +330,17 @@ void sim_physical_count(uint64_t *count, uint64_t *bytes)
 }
 
 /* The mappings have gone before. */
-void sim_physical_reset(void)
+void sim_pieces_reset(void)
 {
+    size_t i;
+
+    for (i = 0; i < slots.used; i++) {
+        free(((struct sim_slot *)(void *)slots.base + i)->object);
+    }
+    sim_slots_clear(&slots);
     while (pieces != NULL) {
         pieces->device = -1; /* what is taken is forgotten as a whole */
         delete_piece(pieces);
     }
-    sim_slots_clear(&slots);
     lingering = 0;
 }

@@ -9,6 +9,14 @@
 
 #define POSIX ((unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 #define FABRIC ((unsigned)CU_MEM_HANDLE_TYPE_FABRIC)
+#define WINDOWS                                                               \
+    ((unsigned)CU_MEM_HANDLE_TYPE_WIN32 |                                     \
+     (unsigned)CU_MEM_HANDLE_TYPE_WIN32_KMT)
+
+#define POSIX_SUPPORTED                                                       \
+    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
+#define VIRTUAL_SUPPORTED                                                     \
+    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
 
 /* Creating. */
 
@@ -36,42 +44,49 @@ static CUresult check_location(const CUmemLocation *location)
     }
 }
 
-static unsigned supported_types(const int *attributes)
+/* Unknown types are let pass; memory for a fabric needs a right that no
+ * ordinary machine gives. */
+static CUresult check_types(unsigned types, const CUmemLocation *location)
 {
-    unsigned types = 0;
+    const int *attributes = attributes_of(location);
 
-    if (attributes
-            [CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED] !=
-        0) {
-        types |= POSIX;
+    if ((types & WINDOWS) != 0 ||
+        (types != 0 && location->type == CU_MEM_LOCATION_TYPE_HOST)) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (attributes[CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED] != 0) {
-        types |= FABRIC;
+    if ((types & FABRIC) != 0) {
+        return CUDA_ERROR_NOT_PERMITTED;
     }
-    return types;
+    return (types & POSIX) == 0 || attributes[POSIX_SUPPORTED] != 0
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static bool is_plain(const CUmemAllocationProp *properties)
+{
+    const unsigned char *reserved = properties->allocFlags.reserved;
+
+    return properties->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+           properties->win32HandleMetaData == NULL &&
+           (reserved[0] | reserved[1] | reserved[2] | reserved[3]) == 0;
 }
 
 static CUresult check_properties(const CUmemAllocationProp *properties)
 {
-    const unsigned types = (unsigned)properties->requestedHandleTypes;
-    const int *attributes;
+    const CUmemLocation *location = &properties->location;
     CUresult res;
 
-    if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED) {
+    if (!is_plain(properties)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    res = check_location(&properties->location);
+    res = check_location(location);
     if (res != CUDA_SUCCESS) {
         return res;
     }
-    attributes = attributes_of(&properties->location);
-    if (attributes[CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] ==
-        0) {
+    if (attributes_of(location)[VIRTUAL_SUPPORTED] == 0) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    return (types & ~supported_types(attributes)) == 0
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_NOT_SUPPORTED;
+    return check_types((unsigned)properties->requestedHandleTypes, location);
 }
 
 static CUresult create(CUmemGenericAllocationHandle *handle, size_t size,
@@ -91,7 +106,7 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t size,
     if (size > SIM_BLOCK_MOST) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return sim_physical_create(properties, size, handle);
+    return sim_piece_create(properties, size, handle);
 }
 
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
@@ -104,20 +119,21 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 
 /* Holding. */
 
-static CUresult release(CUmemGenericAllocationHandle handle)
+static CUresult release(const struct sim_thread *self,
+                        CUmemGenericAllocationHandle handle)
 {
-    struct sim_physical *piece = sim_physical_find(handle);
+    struct sim_holder *holder = sim_holder_peek(self, handle);
 
-    if (piece == NULL) {
+    if (holder == NULL || holder->handles == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    sim_physical_release(piece);
+    sim_holder_release(holder);
     return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    SIM_ENTRY(cuMemRelease, release(handle), NULL, handle, 0, 0);
+    SIM_ENTRY(cuMemRelease, release(self, handle), NULL, handle, 0, 0);
 }
 
 static CUresult retain(CUmemGenericAllocationHandle *handle,
@@ -128,7 +144,9 @@ static CUresult retain(CUmemGenericAllocationHandle *handle,
     if (handle == NULL || mapping == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return sim_physical_hold(mapping->piece, handle);
+    mapping->holder->handles++;
+    *handle = sim_holder_handle(mapping->holder);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI
@@ -138,40 +156,43 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
               SIM_OUT(handle), addr, 0);
 }
 
-static CUresult get_properties(CUmemAllocationProp *properties,
+static CUresult get_properties(const struct sim_thread *self,
+                               CUmemAllocationProp *properties,
                                CUmemGenericAllocationHandle handle)
 {
-    const struct sim_physical *piece = sim_physical_find(handle);
+    const struct sim_holder *holder = sim_holder_find(self, handle);
 
-    if (properties == NULL || piece == NULL) {
+    if (properties == NULL || holder == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *properties = piece->properties;
+    *properties = holder->properties;
     return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(
-    CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+CUresult CUDAAPI
+cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+                                       CUmemGenericAllocationHandle handle)
 {
     SIM_ENTRY(cuMemGetAllocationPropertiesFromHandle,
-              get_properties(prop, handle), NULL, handle, 0, 0);
+              get_properties(self, prop, handle), NULL, handle, 0, 0);
 }
 
 /* Handing on. */
 
-static CUresult export_piece(void *shared, CUmemGenericAllocationHandle handle,
+static CUresult export_piece(const struct sim_thread *self, void *shared,
+                             CUmemGenericAllocationHandle handle,
                              CUmemAllocationHandleType type,
                              unsigned long long flags)
 {
-    struct sim_physical *piece = sim_physical_find(handle);
+    const struct sim_holder *holder = sim_holder_find(self, handle);
     int file;
 
-    if (shared == NULL || piece == NULL || flags != 0 ||
+    if (shared == NULL || holder == NULL || flags != 0 ||
         (unsigned)type != POSIX ||
-        ((unsigned)piece->properties.requestedHandleTypes & POSIX) == 0) {
+        ((unsigned)holder->properties.requestedHandleTypes & POSIX) == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    file = sim_physical_export(piece);
+    file = sim_piece_export(holder->piece);
     if (file < 0) {
         return CUDA_ERROR_OPERATING_SYSTEM;
     }
@@ -184,8 +205,8 @@ CUresult CUDAAPI cuMemExportToShareableHandle(
     CUmemAllocationHandleType handleType, unsigned long long flags)
 {
     SIM_ENTRY(cuMemExportToShareableHandle,
-              export_piece(shareableHandle, handle, handleType, flags), NULL,
-              handle, 0, 0);
+              export_piece(self, shareableHandle, handle, handleType, flags),
+              NULL, handle, 0, 0);
 }
 
 static CUresult import_piece(CUmemGenericAllocationHandle *handle,
@@ -195,7 +216,7 @@ static CUresult import_piece(CUmemGenericAllocationHandle *handle,
     if (handle == NULL || (unsigned)type != POSIX) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return sim_physical_import((int)(intptr_t)shared, handle);
+    return sim_piece_import((int)(intptr_t)shared, handle);
 }
 
 CUresult CUDAAPI cuMemImportFromShareableHandle(

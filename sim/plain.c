@@ -281,7 +281,7 @@ static CUresult get_info(struct sim_thread *self, size_t *unused,
 
     uint64_t taken;
 
-    sim_physical_reap();
+    sim_pieces_reap();
     device = &sim.devices[context->device];
     /* A context takes memory for itself; here in the answer alone, so that
      * what a test calls the capacity can be had to the last byte. */
@@ -361,8 +361,10 @@ void sim_plain_count(ccmr_sim_census *census)
             census->managed_blocks++;
             census->managed_bytes += region->asked;
             break;
-        case SIM_REGION_POOL:
         case SIM_REGION_RANGE:
+            census->ranges++;
+            break;
+        case SIM_REGION_POOL:
         default:
             break;
         }

@@ -11,9 +11,9 @@
 static int device_of(const struct sim_block *block)
 {
     if (block->mapping != NULL) {
-        return block->mapping->piece->device >= 0
-                   ? block->mapping->piece->device
-                   : -2;
+        return block->mapping->holder->piece->device >= 0
+                   ? block->mapping->holder->piece->device
+                   : 0;
     }
     if (block->region->device >= 0) {
         return block->region->device;
@@ -25,10 +25,16 @@ static int device_of(const struct sim_block *block)
 static bool on_host(const struct sim_block *block)
 {
     if (block->mapping != NULL) {
-        return block->mapping->piece->properties.location.type !=
+        return block->mapping->holder->piece->location.type !=
                CU_MEM_LOCATION_TYPE_DEVICE;
     }
     return block->region->device < 0;
+}
+
+/* A mapping to which nobody has rights is not to be used. */
+static bool is_open(const struct sim_block *block)
+{
+    return block->mapping == NULL || sim_mapping_is_open(block->mapping);
 }
 
 static bool is_managed(const struct sim_block *block)
@@ -102,7 +108,7 @@ static bool get_number(CUpointer_attribute attribute, uintptr_t address,
         return on_host(block);
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         *value = address;
-        return true;
+        return is_open(block);
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
         *value = block->id;
@@ -116,11 +122,12 @@ static bool get_number(CUpointer_attribute attribute, uintptr_t address,
         *value = block->size;
         return true;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        *value = pool != NULL             ? pool->handle_types
-                 : block->mapping != NULL ? (uint64_t)block->mapping->piece
-                                                ->properties
-                                                .requestedHandleTypes
-                                          : 0;
+        *value =
+            pool != NULL ? pool->handle_types
+            : block->mapping != NULL
+                ? (uint64_t)
+                      block->mapping->holder->properties.requestedHandleTypes
+                : 0;
         return true;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         *value = pool != NULL ? (uintptr_t)sim_pool_handle(pool) : 0;
@@ -248,7 +255,7 @@ static CUresult address_range(CUdeviceptr *base, size_t *size,
 {
     struct sim_block block;
 
-    if (!sim_block_find(address, &block)) {
+    if (!sim_block_find(address, &block) || !is_open(&block)) {
         return CUDA_ERROR_NOT_FOUND;
     }
     if (base != NULL) {

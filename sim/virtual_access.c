@@ -1,112 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may use a mapping. */
-#include "sim/virtual_access.h"
-
-#include <sys/mman.h>
+#include "sim/virtual.h"
 
 #include "sim/device.h"
-
-/* The host. The addresses become real ones, which lie where nothing else is
- * put; the bytes are those of the piece, by way of its file. */
-
-bool sim_access_of_host(struct sim_mapping *mapping, CUmemAccess_flags flags)
-{
-    int prot = flags == CU_MEM_ACCESS_FLAGS_PROT_READ ? PROT_READ
-                                                      : PROT_READ | PROT_WRITE;
-    void *at = (void *)mapping->base;
-
-    if (flags == (CUmemAccess_flags)mapping->host_access) {
-        return true;
-    }
-    if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
-        munmap(at, mapping->size);
-    } else if (mapping->host_access != 0) {
-        if (mprotect(at, mapping->size, prot) != 0) {
-            return false;
-        }
-    } else if (!sim_physical_make_file(mapping->piece) ||
-               !sim_file_map_at(mapping->piece->file, mapping->size, prot,
-                                at)) {
-        return false;
-    }
-    mapping->host_access = (uint8_t)flags;
-    return true;
-}
 
 static bool is_host(const CUmemLocation *location)
 {
     return location->type == CU_MEM_LOCATION_TYPE_HOST ||
-           location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
-           location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+           (location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA &&
+            location->id == 0);
+}
+
+static bool is_device(const CUmemLocation *location)
+{
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           sim_device_find(location->id) != NULL;
 }
 
 /* Setting. */
 
-static CUresult check_entry(const CUmemAccessDesc *entry)
+static bool is_good(const CUmemAccessDesc *entry)
 {
-    if (entry->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
-        entry->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
-        entry->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (is_host(&entry->location)) {
-        return CUDA_SUCCESS;
-    }
-    if (entry->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return sim_device_find(entry->location.id) != NULL
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_DEVICE;
+    return (entry->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
+            entry->flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+            entry->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE) &&
+           (is_host(&entry->location) || is_device(&entry->location));
 }
 
 /* Whole mappings, and nothing but mappings. */
-static CUresult check_range(CUdeviceptr address, size_t size)
+static bool is_whole(CUdeviceptr address, size_t size)
 {
     const struct sim_mapping *first = sim_mapping_find(address);
     const struct sim_mapping *last;
 
     if (first == NULL || size == 0 || first->base != address ||
-        !sim_virtual_mapped(address, size)) {
-        return CUDA_ERROR_INVALID_VALUE;
+        address + size < address || !sim_virtual_mapped(address, size)) {
+        return false;
     }
     last = sim_mapping_find(address + size - 1);
-    return last->base + last->size == address + size
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    return last->base + last->size == address + size;
+}
+
+/* The whole list is judged first. The host has rights to its own memory
+ * alone. */
+static CUresult check(CUdeviceptr address, size_t size,
+                      const CUmemAccessDesc *entries, size_t count)
+{
+    const CUmemLocation *place;
+    size_t i;
+
+    if (entries == NULL || count == 0 || !is_whole(address, size)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (i = 0; i < count; i++) {
+        if (!is_good(&entries[i])) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    place = &sim_mapping_find(address)->holder->piece->location;
+    for (i = 0; i < count; i++) {
+        if (is_host(&entries[i].location) &&
+            place->type == CU_MEM_LOCATION_TYPE_DEVICE) {
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
+    }
+    return CUDA_SUCCESS;
 }
 
 static CUresult set_entry(struct sim_mapping *mapping,
                           const CUmemAccessDesc *entry)
 {
-    if (!is_host(&entry->location)) {
+    if (is_device(&entry->location)) {
         mapping->access[entry->location.id] = (uint8_t)entry->flags;
         return CUDA_SUCCESS;
     }
-    return sim_access_of_host(mapping, entry->flags)
+    return sim_mapping_open_to_host(mapping, entry->flags)
                ? CUDA_SUCCESS
                : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static CUresult check(CUdeviceptr address, size_t size,
-                      const CUmemAccessDesc *entries, size_t count)
-{
-    CUresult res = check_range(address, size);
-    size_t i;
-
-    if (entries == NULL || count == 0) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    for (i = 0; i < count && res == CUDA_SUCCESS; i++) {
-        res = check_entry(&entries[i]);
-        /* The host has rights to its own memory alone. */
-        if (res == CUDA_SUCCESS && is_host(&entries[i].location) &&
-            sim_mapping_find(address)->piece->properties.location.type ==
-                CU_MEM_LOCATION_TYPE_DEVICE) {
-            res = CUDA_ERROR_INVALID_VALUE;
-        }
-    }
-    return res;
 }
 
 static CUresult set_access(CUdeviceptr address, size_t size,
@@ -136,25 +106,24 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size,
 
 /* Getting. */
 
+/* Memory that was got otherwise has no such rights, which is no error. */
 static CUresult get_access(unsigned long long *flags,
                            const CUmemLocation *location, CUdeviceptr address)
 {
     const struct sim_mapping *mapping = sim_mapping_find(address);
+    struct sim_block block;
 
-    if (flags == NULL || location == NULL || mapping == NULL) {
+    if (flags == NULL || location == NULL ||
+        (mapping == NULL && !sim_block_find(address, &block))) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (is_host(location)) {
-        *flags = mapping->host_access;
-        return CUDA_SUCCESS;
-    }
-    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (sim_device_find(location->id) == NULL) {
+    if (is_device(location)) {
+        *flags = mapping != NULL ? mapping->access[location->id] : 0;
+    } else if (is_host(location)) {
+        *flags = mapping != NULL ? mapping->host_access : 0;
+    } else {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    *flags = mapping->access[location->id];
     return CUDA_SUCCESS;
 }
 
@@ -166,6 +135,18 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags,
 }
 
 /* Work. */
+
+bool sim_mapping_is_open(const struct sim_mapping *mapping)
+{
+    int d;
+
+    for (d = 0; d < SIM_MAX_DEVICES; d++) {
+        if (mapping->access[d] != 0) {
+            return true;
+        }
+    }
+    return mapping->host_access != 0;
+}
 
 bool sim_virtual_allows(int device, uintptr_t address, size_t bytes,
                         bool write)
