@@ -74,8 +74,16 @@ static ccmr_status work_device(ccmr_stream stream, int preferred,
                             device);
 }
 
-static ccmr_status copy(place to, place from, size_t bytes,
-                        ccmr_stream stream)
+/* In the device's context. Work on a capturing stream becomes part of its
+ * graph; but work on the legacy stream ruins every capture that is ordered
+ * with it, so that it is asked before. */
+static ccmr_status check_legacy(ccmr_stream stream)
+{
+    return stream == CCMR_STREAM_LEGACY ? ccmr__stream_check_capture(stream)
+                                        : CCMR_SUCCESS;
+}
+
+static ccmr_status copy(place to, place from, size_t bytes, ccmr_stream stream)
 {
     ccmr__device *device;
     ccmr__scope scope;
@@ -88,8 +96,8 @@ static ccmr_status copy(place to, place from, size_t bytes,
     }
     status = ccmr__driver_need();
     if (status == CCMR_SUCCESS) {
-        status = work_device(
-            stream, to.device >= 0 ? to.device : from.device, &device);
+        status = work_device(stream, to.device >= 0 ? to.device : from.device,
+                             &device);
     }
     if (status == CCMR_SUCCESS) {
         status = ccmr__scope_enter(&scope, device, 0);
@@ -97,20 +105,23 @@ static ccmr_status copy(place to, place from, size_t bytes,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    res = CCMR__CU(cuMemcpyAsync)((CUdeviceptr)(uintptr_t)to.ptr,
-                                  (CUdeviceptr)(uintptr_t)from.ptr, bytes,
-                                  stream);
-    if (res != CUDA_SUCCESS) {
-        status = ccmr__fail_driver((int)res, "cuMemcpyAsync");
+    status = check_legacy(stream);
+    if (status == CCMR_SUCCESS) {
+        res = CCMR__CU(cuMemcpyAsync)((CUdeviceptr)(uintptr_t)to.ptr,
+                                      (CUdeviceptr)(uintptr_t)from.ptr, bytes,
+                                      stream);
+        if (res != CUDA_SUCCESS) {
+            status = ccmr__fail_driver((int)res, "cuMemcpyAsync");
+        }
     }
     ccmr__scope_leave(&scope);
     return status;
 }
 
-ccmr_status (ccmr_buffer_copy)(ccmr_buffer *destination,
-                               size_t destination_offset, ccmr_buffer *source,
-                               size_t source_offset, size_t bytes,
-                               ccmr_stream stream)
+ccmr_status(ccmr_buffer_copy)(ccmr_buffer *destination,
+                              size_t destination_offset, ccmr_buffer *source,
+                              size_t source_offset, size_t bytes,
+                              ccmr_stream stream)
 {
     static const char call[] = "ccmr_buffer_copy";
     ccmr_status status = ccmr__buffer_check(destination, call);
@@ -149,15 +160,15 @@ static ccmr_status check_host_copy(const ccmr_buffer *buffer, size_t offset,
         status = check_range(buffer, offset, bytes, call);
     }
     if (status == CCMR_SUCCESS && host == NULL && bytes != 0) {
-        status = ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "%s: host is NULL",
-                            call);
+        status =
+            ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "%s: host is NULL", call);
     }
     return status;
 }
 
-ccmr_status (ccmr_buffer_copy_to_host)(ccmr_buffer *buffer, size_t offset,
-                                       void *host, size_t bytes,
-                                       ccmr_stream stream)
+ccmr_status(ccmr_buffer_copy_to_host)(ccmr_buffer *buffer, size_t offset,
+                                      void *host, size_t bytes,
+                                      ccmr_stream stream)
 {
     ccmr_status status = check_host_copy(buffer, offset, host, bytes, stream,
                                          "ccmr_buffer_copy_to_host");
@@ -170,9 +181,9 @@ ccmr_status (ccmr_buffer_copy_to_host)(ccmr_buffer *buffer, size_t offset,
                 ccmr__stream_default(stream));
 }
 
-ccmr_status (ccmr_buffer_copy_from_host)(ccmr_buffer *buffer, size_t offset,
-                                         const void *host, size_t bytes,
-                                         ccmr_stream stream)
+ccmr_status(ccmr_buffer_copy_from_host)(ccmr_buffer *buffer, size_t offset,
+                                        const void *host, size_t bytes,
+                                        ccmr_stream stream)
 {
     ccmr_status status = check_host_copy(buffer, offset, host, bytes, stream,
                                          "ccmr_buffer_copy_from_host");
@@ -234,8 +245,8 @@ static ccmr_status fill_device(place where, size_t bytes, uint32_t value,
         break;
     case 2:
         call = "cuMemsetD16Async";
-        res = CCMR__CU(cuMemsetD16Async)(ptr, (unsigned short)value,
-                                         bytes / 2, stream);
+        res = CCMR__CU(cuMemsetD16Async)(ptr, (unsigned short)value, bytes / 2,
+                                         stream);
         break;
     default:
         call = "cuMemsetD32Async";
@@ -275,14 +286,17 @@ static ccmr_status fill(place where, size_t bytes, uint32_t value,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    status = fill_device(where, bytes, value, width, stream);
+    status = check_legacy(stream);
+    if (status == CCMR_SUCCESS) {
+        status = fill_device(where, bytes, value, width, stream);
+    }
     ccmr__scope_leave(&scope);
     return status;
 }
 
-ccmr_status (ccmr_buffer_fill)(ccmr_buffer *buffer, size_t offset,
-                               size_t bytes, uint32_t value, unsigned width,
-                               ccmr_stream stream)
+ccmr_status(ccmr_buffer_fill)(ccmr_buffer *buffer, size_t offset, size_t bytes,
+                              uint32_t value, unsigned width,
+                              ccmr_stream stream)
 {
     static const char call[] = "ccmr_buffer_fill";
     ccmr_status status = ccmr__buffer_check(buffer, call);
@@ -334,9 +348,9 @@ static void ask_driver(const ccmr_buffer *buffer,
     properties->device_accessible = 1;
     properties->host_accessible = managed != 0 || type == CU_MEMORYTYPE_HOST;
     if (type == CU_MEMORYTYPE_DEVICE && properties->device < 0 &&
-        CCMR__CU(cuPointerGetAttribute)(
-            &ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, ptr) ==
-            CUDA_SUCCESS) {
+        CCMR__CU(cuPointerGetAttribute)(&ordinal,
+                                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                        ptr) == CUDA_SUCCESS) {
         properties->device = ordinal;
     }
 }

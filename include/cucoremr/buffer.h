@@ -149,6 +149,8 @@ ccmr_buffer_note_use(ccmr_buffer *buffer, ccmr_stream stream);
  * the uses of both. Ranges are checked. 0 bytes is fine. Does not block, but
  * for memory that is neither device memory nor page-locked, as CUDA says.
  * Buffers of host memory alone are copied at once where there is no driver.
+ * On a capturing stream the copy becomes part of the graph; the legacy stream
+ * answers CCMR_ERROR_CAPTURING while a stream captures that is ordered with it.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_buffer_copy(

@@ -221,18 +221,46 @@ static void case_life_beside(subject *s)
 
 /* The legacy default stream cannot be used while a stream captures that is
    ordered with it; that must not ruin the capture. */
+static void legacy_buffer_work(subject *s, ccmr_stream c, ccmr_buffer *buffer)
+{
+    ccmr_stream legacy = CCMR_STREAM_LEGACY;
+    char host[64] = "";
+
+    CHECK_STATUS(s, ccmr_buffer_fill(buffer, 0, 64, 1, 1, legacy),
+                 CCMR_ERROR_CAPTURING, "fill on legacy");
+    CHECK(s, capture_active(c), "fill disturbed the capture");
+    CHECK_STATUS(s, ccmr_buffer_copy(buffer, 64, buffer, 0, 64, legacy),
+                 CCMR_ERROR_CAPTURING, "copy on legacy");
+    CHECK(s, capture_active(c), "copy disturbed the capture");
+    CHECK_STATUS(s, ccmr_buffer_copy_to_host(buffer, 0, host, 64, legacy),
+                 CCMR_ERROR_CAPTURING, "copy to host on legacy");
+    CHECK(s, capture_active(c), "copy to host disturbed the capture");
+    CHECK_STATUS(s, ccmr_buffer_note_use(buffer, legacy), CCMR_ERROR_CAPTURING,
+                 "note_use of legacy");
+    CHECK(s, capture_active(c), "note_use disturbed the capture");
+    CHECK_STATUS(s, ccmr_buffer_close(buffer, legacy), CCMR_ERROR_CAPTURING,
+                 "close on legacy");
+    CHECK(s, capture_active(c), "close disturbed the capture");
+}
+
 static void case_legacy_beside_blocking(subject *s)
 {
     ccmr_stream c = here.blocking[s->device];
+    ccmr_buffer *buffer;
     ccmr_status status;
     void *ptr = NULL;
 
     if (!refuses(s)) {
         return;
     }
-    if (!capture_begin(s, c, CU_STREAM_CAPTURE_MODE_RELAXED)) {
+    buffer = take_buffer(s, 512, s->streams[1]);
+    settle(s, s->streams[1]);
+    if (buffer == NULL ||
+        !capture_begin(s, c, CU_STREAM_CAPTURE_MODE_RELAXED)) {
+        drop_buffer(s, buffer);
         return;
     }
+    legacy_buffer_work(s, c, buffer);
     status =
         ccmr_resource_allocate(s->resource, 512, 0, CCMR_STREAM_LEGACY, &ptr);
     CHECK_STATUS(s, status, CCMR_ERROR_CAPTURING, "allocate on legacy");
@@ -244,6 +272,7 @@ static void case_legacy_beside_blocking(subject *s)
     CHECK_STATUS(s, status, CCMR_ERROR_CAPTURING, "synchronize legacy");
     CHECK(s, capture_active(c), "the capture was disturbed");
     capture_end(s, c);
+    drop_buffer(s, buffer);
 }
 
 /* D2: a capture that is invalid already is still one. */
