@@ -502,6 +502,11 @@ static int freed(uint64_t address, uint64_t bytes, void *handle)
     return tell(address, bytes, handle, sim_order_free);
 }
 
+static int not_freed(uint64_t address, uint64_t bytes)
+{
+    return tell(address, bytes, CCMR_SIM_HOST, sim_order_refuse);
+}
+
 static int noted(uint64_t address, uint64_t bytes, void *handle,
                  int until_free)
 {
@@ -571,4 +576,5 @@ const ccmr_sim_table ccmr_sim_control = {
     .noted = noted,
     .used = used,
     .learned = learned,
+    .not_freed = not_freed,
 };

@@ -495,7 +495,8 @@ static bool keep_noted(struct sim_span *to, const struct touch *touch,
     return true;
 }
 
-static void free_span(const struct touch *touch, const struct sim_span *span)
+/* `span` becomes what the new one was. */
+static void free_span(const struct touch *touch, struct sim_span *span)
 {
     struct touch part = *touch;
     const ccmr_sim_party *last = last_use(touch, span);
@@ -510,25 +511,71 @@ static void free_span(const struct touch *touch, const struct sim_span *span)
     part.end = span->end;
     become(&part, SIM_SPAN_FREED, last);
     freed = sim_span_after(span->start);
-    if (freed == NULL || freed->start != span->start ||
-        !keep_noted(freed, touch, span)) {
+    if (freed == NULL || freed->start != span->start) {
+        sim_spans_free(span);
+        return;
+    }
+    if (!keep_noted(freed, touch, span)) {
         give_up();
     }
+    /* One step back is enough: no free of a free. */
+    sim_spans_free(span->was);
+    span->was = NULL;
+    freed->was = span;
 }
 
 static void free_piece(const struct touch *touch, const void *unused)
 {
-    struct sim_span *list, *span;
+    struct sim_span *list;
 
     (void)unused;
     if (!sim_spans_take(touch->start, touch->end, &list)) {
         give_up();
         return;
     }
-    for (span = list; span != NULL && sim.order; span = span->next) {
-        free_span(touch, span);
+    while (list != NULL) {
+        struct sim_span *span = list;
+
+        list = span->next;
+        span->next = NULL;
+        if (sim.order) {
+            free_span(touch, span);
+        } else {
+            sim_spans_free(span);
+        }
     }
-    sim_spans_free(list);
+}
+
+static void refuse_piece(const struct touch *touch, const void *unused)
+{
+    struct sim_span *list;
+
+    (void)unused;
+    if (!sim_spans_take(touch->start, touch->end, &list)) {
+        give_up();
+        return;
+    }
+    while (list != NULL) {
+        struct sim_span *span = list;
+
+        list = span->next;
+        span->next = NULL;
+        if (span->state == SIM_SPAN_FREED && span->was != NULL) {
+            sim_span_put(span->was);
+            span->was = NULL;
+            sim_spans_free(span);
+        } else {
+            sim_span_put(span);
+        }
+    }
+}
+
+void sim_order_refuse(uintptr_t address, size_t bytes,
+                      struct sim_stream *unused)
+{
+    (void)unused;
+    each_piece(address, bytes, NULL, party_of("freed", NULL, 0), refuse_piece,
+               NULL);
 }
 
 void sim_order_free(uintptr_t address, size_t bytes, struct sim_stream *stream)

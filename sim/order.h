@@ -54,6 +54,9 @@ void sim_order_hand_out(uintptr_t address, size_t bytes,
                         struct sim_stream *stream);
 void sim_order_free(uintptr_t address, size_t bytes,
                     struct sim_stream *stream);
+/** The free was refused. */
+void sim_order_refuse(uintptr_t address, size_t bytes,
+                      struct sim_stream *unused);
 /** A stream's work up to now is the resource's matter ... */
 void sim_order_note(uintptr_t address, size_t bytes,
                     struct sim_stream *stream);

@@ -124,6 +124,7 @@ void sim_spans_free(struct sim_span *list)
             drop_use(&list->uses[--list->count]);
         }
         free(list->uses);
+        sim_spans_free(list->was);
         free(list);
         list = next;
     }
@@ -172,6 +173,8 @@ static bool cut(uint64_t key)
     }
     span->end = key;
     upper->start = key;
+    sim_spans_free(span->was);
+    span->was = NULL;
     sim_span_put(upper);
     return true;
 }

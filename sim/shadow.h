@@ -43,12 +43,14 @@ struct sim_span {
     ccmr_sim_party last;       /**< freed: the last use there before */
     struct sim_use *uses;      /**< since then, one a line */
     size_t count, room;
+    struct sim_span *was;  /**< freed: what it was before; or NULL */
     struct sim_span *next; /**< of those taken out */
 };
 
 /** The span with the lowest key that ends behind `key`, or NULL. */
 struct sim_span *sim_span_after(uint64_t key);
-/** Take all of [start, end) out: a list by key. False without memory. */
+/** Take all of [start, end) out: a list by key. False without memory. A span
+ *  that is cut forgets what it was. */
 bool sim_spans_take(uint64_t start, uint64_t end, struct sim_span **list);
 /** A span that is in no tree; NULL without memory. */
 struct sim_span *sim_span_new(uint64_t start, uint64_t end,

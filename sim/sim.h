@@ -280,6 +280,9 @@ typedef struct ccmr_sim_table {
     /** The host has learned by means of its own, such as a flag that a host
      *  function set, that all work of the stream is done up to now. */
     int (*learned)(void *stream);
+    /** The resource refused a free that was told of: the block, given by its
+     *  whole extent, is what it was. */
+    int (*not_freed)(uint64_t address, uint64_t bytes);
 } ccmr_sim_table;
 
 /** The table itself; found by dlsym. */

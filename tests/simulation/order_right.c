@@ -303,6 +303,22 @@ static void freed_when_ready(void)
     live(ARENA, world.b);
 }
 
+/* C3: refused here, and then freed as it should be. */
+static void free_refused(void)
+{
+    hand_out(ARENA, world.a);
+    use(ARENA, world.a);
+    wait_for(world.b, world.a, 0);
+    take_back(ARENA, world.b);
+    sim->not_freed(ARENA, BLOCK);
+    use(ARENA, world.a);
+    take_back(ARENA, world.a);
+    sim->not_freed(ARENA, BLOCK);
+    use(ARENA, world.a);
+    take_back(ARENA, world.a);
+    live(ARENA, world.a);
+}
+
 /* Threads: the lock is the end of the first thread. */
 
 static void on_own_stream(void)
@@ -431,6 +447,7 @@ const struct order_program order_right[] = {
     {"held until the free", held, 0},
     {"kernels", kernels, 0},
     {"freed when ready", freed_when_ready, 0},
+    {"free refused", free_refused, 0},
     {"per-thread streams and an event", by_threads, 0},
     {"freed by another thread", freed_by_thread, 0},
     {"driver's segment", driver_segment, 0},

@@ -261,6 +261,16 @@ static void used_after_note(void)
     take_back(ARENA, world.a);
 }
 
+/* The first use is still the block's. */
+static void refused_and_forgotten(void)
+{
+    hand_out(ARENA, world.a);
+    use(ARENA, world.a);
+    take_back(ARENA, world.a);
+    sim->not_freed(ARENA, BLOCK);
+    take_back(ARENA, world.b);
+}
+
 static void freed_on_idle_stream(void)
 {
     hand_out(ARENA, world.a);
@@ -358,6 +368,7 @@ const struct order_program order_wrong[] = {
      CCMR_SIM_USED_FREED},
     {"other use forgotten", other_use_forgotten, CCMR_SIM_FREED_EARLY},
     {"used after the note", used_after_note, CCMR_SIM_FREED_EARLY},
+    {"refused and forgotten", refused_and_forgotten, CCMR_SIM_FREED_EARLY},
     {"freed on an idle stream", freed_on_idle_stream, CCMR_SIM_FREED_EARLY},
     {"not yet ready", not_yet_ready, CCMR_SIM_FREED_EARLY},
     {"segment still used", segment_still_used, CCMR_SIM_FREED_EARLY},
