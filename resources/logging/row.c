@@ -15,12 +15,12 @@
 /* A thread's id and its text, made at the thread's first row; and the stream
  * of its last row, which is often that of the next. */
 typedef struct thread_name {
-    int id;
-    unsigned length;
-    char text[12];
-    unsigned stream_length; /* 0: none yet */
     ccmr_stream stream;
-    char stream_text[2 + 16 + 15]; /* as put_hex() needs it */
+    int id;
+    char text[12];
+    char stream_text[2 + 16];
+    unsigned char length;
+    unsigned char stream_length; /* 0: none yet */
 } thread_name;
 
 static _Thread_local thread_name name CCMR__TLS_MODEL;
@@ -126,16 +126,23 @@ static char *put_hex(char *to, uint64_t value)
     return to + 2 + 16 - zeros;
 }
 
+static void __attribute__((noinline)) name_stream(ccmr_stream stream)
+{
+    char text[2 + 16 + 15];
+
+    name.stream_length =
+        (unsigned char)(put_hex(text, (uint64_t)(uintptr_t)stream) - text);
+    memcpy(name.stream_text, text, sizeof(name.stream_text));
+    name.stream = stream;
+}
+
 static char *put_stream(char *to, ccmr_stream stream)
 {
     if (__builtin_expect(name.stream != stream || name.stream_length == 0,
                          0)) {
-        name.stream_length =
-            (unsigned)(put_hex(name.stream_text, (uint64_t)(uintptr_t)stream) -
-                       name.stream_text);
-        name.stream = stream;
+        name_stream(stream);
     }
-    memcpy(to, name.stream_text, 2 + 16);
+    memcpy(to, name.stream_text, sizeof(name.stream_text));
     return to + name.stream_length;
 }
 
@@ -196,7 +203,7 @@ static void __attribute__((cold, noinline)) name_thread(void)
     /* glibc before 2.30 has no gettid() */
     name.id = (int)syscall(SYS_gettid);
     name.length =
-        (unsigned)(put_decimal(name.text, (uint64_t)name.id) - name.text);
+        (unsigned char)(put_decimal(name.text, (uint64_t)name.id) - name.text);
 }
 
 int ccmr__row_thread(void)
