@@ -54,6 +54,7 @@ static bool write_label(const struct sim_area *area, enum sim_area_kind kind,
     memcpy(written.magic, MAGIC, sizeof MAGIC);
     written.version = LABEL_VERSION;
     written.kind = kind;
+    written.gone = 0;
     written.size = size;
     return pwrite(area->file, &written, sizeof written, (off_t)area->start) ==
            (ssize_t)sizeof written;
@@ -97,9 +98,9 @@ bool sim_area_find(int file, enum sim_area_kind kind, struct sim_area *area,
     area->file = file;
     area->own = store >= 0 && area->number == store_number;
     area->start = (uint64_t)start;
-    if (label->kind != kind) {
-        *status = label->kind == 0 ? CUDA_ERROR_INVALID_VALUE
-                                   : CUDA_ERROR_NOT_SUPPORTED;
+    if (label->kind != kind || label->gone != 0) {
+        *status = label->kind != kind ? CUDA_ERROR_NOT_SUPPORTED
+                                      : CUDA_ERROR_INVALID_VALUE;
         return false;
     }
     if (area->own) {
@@ -132,10 +133,10 @@ void sim_area_drop(struct sim_area *area, size_t size)
 
 void sim_area_bury(const struct sim_area *area)
 {
-    struct sim_label label;
+    const uint64_t gone = 1;
 
-    memset(&label, 0, sizeof label);
-    (void)write_label(area, (enum sim_area_kind)0, 0, &label);
+    (void)pwrite(area->file, &gone, sizeof gone,
+                 (off_t)(area->start + offsetof(struct sim_label, gone)));
 }
 
 bool sim_area_same(const struct sim_area *a, const struct sim_area *b)

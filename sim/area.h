@@ -24,7 +24,8 @@ enum sim_area_kind { SIM_AREA_PIECE = 1, SIM_AREA_POOL, SIM_AREA_PLAIN };
 struct sim_label {
     char magic[16];
     uint32_t version;
-    uint32_t kind;                  /**< 0: the memory is gone */
+    uint32_t kind;
+    uint64_t gone;                  /**< 1: there is no such memory more */
     uint64_t size;                  /**< of the bytes */
     CUmemAllocationProp properties; /**< of a piece */
     CUmemLocation location;         /**< of a pool */

@@ -99,7 +99,7 @@ static CUresult allocate_from(struct sim_thread *self, CUdeviceptr *address,
         res = sim_stream_resolve(self, stream_handle, &stream);
         return res != CUDA_SUCCESS ? res : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (pool == NULL) {
+    if (pool == NULL || pool->imported) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     return allocate(self, address, bytes, pool, stream_handle);

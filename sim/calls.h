@@ -97,6 +97,16 @@
     X(cuMemGetAllocationPropertiesFromHandle, 0)                              \
     X(cuMemExportToShareableHandle, 0)                                        \
     X(cuMemImportFromShareableHandle, 0)                                      \
+    X(cuMemPoolExportToShareableHandle, 0)                                    \
+    X(cuMemPoolImportFromShareableHandle, 0)                                  \
+    X(cuMemPoolExportPointer, 0)                                              \
+    X(cuMemPoolImportPointer, 0)                                              \
+    X(cuIpcGetMemHandle, 0)                                                   \
+    X(cuIpcOpenMemHandle, SIM_CONTEXT)                                        \
+    X(cuIpcCloseMemHandle, 0)                                                 \
+    X(cuDeviceGetP2PAttribute, 0)                                             \
+    X(cuMemcpyPeer, SIM_CONTEXT)                                              \
+    X(cuMemcpyPeerAsync, 0)                                                   \
     X(cuMemGetDefaultMemPool, 0)                                              \
     X(cuMemGetMemPool, 0)                                                     \
     X(cuMemSetMemPool, SIM_UNSAFE)                                            \

@@ -88,7 +88,7 @@ static uint64_t objects(const ccmr_sim_census *census)
            census->plain_blocks + census->pinned_blocks +
            census->registered_ranges + census->managed_blocks +
            census->pool_blocks + census->pieces + census->ranges +
-           census->mappings;
+           census->mappings + census->imports;
 }
 
 static void forget_everything(void)
@@ -190,6 +190,20 @@ static int set_attribute(int device, int attribute, int value)
             sim.devices[i].attributes[attribute] = value;
         }
     }
+    return end(0);
+}
+
+static int set_peers(int device, int peer, int on)
+{
+    uint32_t bit;
+
+    if (device < 0 || device >= SIM_MAX_DEVICES || peer < 0 ||
+        peer >= SIM_MAX_DEVICES || !begin()) {
+        return -1;
+    }
+    bit = (uint32_t)1 << peer;
+    sim.apart[device] = on != 0 ? sim.apart[device] & ~bit
+                                : sim.apart[device] | bit;
     return end(0);
 }
 
@@ -577,4 +591,5 @@ const ccmr_sim_table ccmr_sim_control = {
     .used = used,
     .learned = learned,
     .not_freed = not_freed,
+    .set_peers = set_peers,
 };

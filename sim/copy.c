@@ -195,7 +195,44 @@ CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr dstDevice,
               hStream, dstDevice, srcDevice, ByteCount);
 }
 
+/* The contexts say nothing that the addresses don't. */
+CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext,
+                              CUdeviceptr srcDevice, CUcontext srcContext,
+                              size_t ByteCount)
+{
+    (void)dstContext;
+    (void)srcContext;
+    SIM_ENTRY(cuMemcpyPeer,
+              copy(self, dstDevice, srcDevice, ByteCount, NULL,
+                   DEVICE_TO_DEVICE, true),
+              NULL, dstDevice, srcDevice, ByteCount);
+}
+
+CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
+                                   CUdeviceptr srcDevice, CUcontext srcContext,
+                                   size_t ByteCount, CUstream hStream)
+{
+    (void)dstContext;
+    (void)srcContext;
+    SIM_ENTRY(cuMemcpyPeerAsync,
+              copy(self, dstDevice, srcDevice, ByteCount, hStream,
+                   DEVICE_TO_DEVICE, false),
+              hStream, dstDevice, srcDevice, ByteCount);
+}
+
 /* The same on the thread's own default stream. */
+
+CUresult CUDAAPI cuMemcpyPeer_ptds(CUdeviceptr to, CUcontext to_context,
+                                   CUdeviceptr from, CUcontext from_context,
+                                   size_t bytes)
+{
+    (void)to_context;
+    (void)from_context;
+    SIM_ENTRY(cuMemcpyPeer,
+              copy(self, to, from, bytes, CU_STREAM_PER_THREAD,
+                   DEVICE_TO_DEVICE, true),
+              CU_STREAM_PER_THREAD, to, from, bytes);
+}
 
 CUresult CUDAAPI cuMemcpy_ptds(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/memory.h"
+
 static const char device_name[] = "libcucoremr simulated device";
 
 /* What an H200 answers, of the attributes that a program that manages memory
@@ -97,12 +99,21 @@ bool sim_attribute_known(int attribute)
     return attribute > 0 && attribute < SIM_ATTRIBUTES;
 }
 
+static bool has_room(const struct sim_device *device, uint64_t bytes)
+{
+    return device->taken < device->capacity &&
+           bytes <= device->capacity - device->taken;
+}
+
 bool sim_device_take(int device, uint64_t bytes)
 {
     struct sim_device *of = &sim.devices[device];
 
-    if (of->taken >= of->capacity || bytes > of->capacity - of->taken) {
-        return false;
+    if (!has_room(of, bytes)) {
+        sim_memory_reap();
+        if (!has_room(of, bytes)) {
+            return false;
+        }
     }
     of->taken += bytes;
     return true;
@@ -118,6 +129,7 @@ void sim_devices_default(uint64_t capacity)
     size_t i;
     int d;
 
+    memset(sim.apart, 0, sizeof sim.apart);
     for (d = 0; d < SIM_MAX_DEVICES; d++) {
         struct sim_device *device = &sim.devices[d];
 
@@ -259,26 +271,6 @@ static CUresult total_memory(size_t *bytes, CUdevice dev)
 CUresult CUDAAPI cuDeviceTotalMem(size_t *bytes, CUdevice dev)
 {
     SIM_ENTRY(cuDeviceTotalMem, total_memory(bytes, dev), NULL, dev, 0, 0);
-}
-
-static CUresult can_access_peer(int *can, CUdevice dev, CUdevice peer)
-{
-    if (can == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (sim_device_find(dev) == NULL || sim_device_find(peer) == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
-    }
-    *can = dev != peer;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev,
-                                       CUdevice peerDev)
-{
-    SIM_ENTRY(cuDeviceCanAccessPeer,
-              can_access_peer(canAccessPeer, dev, peerDev), NULL, dev, peerDev,
-              0);
 }
 
 /* Physical memory is mapped in pages of 2 MiB, whatever it is asked about. */

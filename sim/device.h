@@ -10,6 +10,8 @@ struct sim_device *sim_device_find(CUdevice ordinal);
 /** Take physical memory; false where the device has not enough left. */
 bool sim_device_take(int device, uint64_t bytes);
 void sim_device_give(int device, uint64_t bytes);
+/** Can the one reach the other's memory? peer.c. */
+bool sim_are_peers(CUdevice device, CUdevice peer);
 /** Back to the attributes of an H200, and nothing taken. */
 void sim_devices_default(uint64_t capacity);
 /** A value an attribute may be set to and asked for. */

@@ -21,6 +21,23 @@ const struct sim_entry sim_memory_entries[] = {
      (sim_function)cuMemExportToShareableHandle, NULL},
     {SIM_cuMemImportFromShareableHandle, 10020,
      (sim_function)cuMemImportFromShareableHandle, NULL},
+    {SIM_cuMemPoolExportToShareableHandle, 11020,
+     (sim_function)cuMemPoolExportToShareableHandle, NULL},
+    {SIM_cuMemPoolImportFromShareableHandle, 11020,
+     (sim_function)cuMemPoolImportFromShareableHandle, NULL},
+    {SIM_cuMemPoolExportPointer, 11020, (sim_function)cuMemPoolExportPointer,
+     NULL},
+    {SIM_cuMemPoolImportPointer, 11020, (sim_function)cuMemPoolImportPointer,
+     NULL},
+    {SIM_cuIpcGetMemHandle, 4010, (sim_function)cuIpcGetMemHandle, NULL},
+    {SIM_cuIpcOpenMemHandle, 11000, (sim_function)cuIpcOpenMemHandle, NULL},
+    {SIM_cuIpcCloseMemHandle, 4010, (sim_function)cuIpcCloseMemHandle, NULL},
+    {SIM_cuDeviceGetP2PAttribute, 8000, (sim_function)cuDeviceGetP2PAttribute,
+     NULL},
+    {SIM_cuMemcpyPeer, 4000, (sim_function)cuMemcpyPeer,
+     (sim_function)cuMemcpyPeer_ptds},
+    {SIM_cuMemcpyPeerAsync, 4000, (sim_function)cuMemcpyPeerAsync,
+     (sim_function)cuMemcpyPeerAsync_ptsz},
 };
 
 const size_t sim_memory_entry_count =

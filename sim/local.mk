@@ -42,6 +42,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/graph.h \
 	sim/handle.c \
 	sim/handle.h \
+	sim/ipc.c \
+	sim/ipc.h \
 	sim/hazard.c \
 	sim/hazard.h \
 	sim/log.c \
@@ -54,6 +56,7 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/operation.h \
 	sim/order.c \
 	sim/order.h \
+	sim/peer.c \
 	sim/per_thread.c \
 	sim/per_thread.h \
 	sim/physical.c \
@@ -71,6 +74,7 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/pool_device.c \
 	sim/pool_memory.c \
 	sim/pool_object.c \
+	sim/pool_sharing.c \
 	sim/primary.c \
 	sim/schedule.c \
 	sim/schedule.h \

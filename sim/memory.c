@@ -8,10 +8,14 @@
 #include <sys/mman.h>
 
 #include "sim/addresses.h"
+#include "sim/area.h"
 #include "sim/extent.h"
+#include "sim/ipc.h"
 #include "sim/order.h"
 #include "sim/stream.h"
 #include "sim/virtual.h"
+
+#define HOST_PAGE ((size_t)4096)
 
 static struct sim_region *all_regions;
 static void *region_tree;
@@ -123,6 +127,10 @@ static void delete_region(struct sim_region *region)
     free(region->pages);
     free(region->present);
     free(region->backing);
+    if (region->area != NULL) {
+        sim_area_drop(region->area, region->size);
+        free(region->area);
+    }
     free(region);
 }
 
@@ -273,12 +281,74 @@ err_delete_region:
     return NULL;
 }
 
+struct sim_region *sim_region_shared(size_t size, enum sim_region_kind kind,
+                                     struct sim_area *area)
+{
+    struct sim_region *region = new_region(size, 0, kind);
+    void *base;
+
+    if (region == NULL) {
+        return NULL;
+    }
+    base = sim_area_map(area, 0, size);
+    if (base == NULL) {
+        delete_region(region);
+        return NULL;
+    }
+    region->base = (uintptr_t)base;
+    region->area = area;
+    if (!enlist_region(region)) {
+        munmap(base, size);
+        region->area = NULL;
+        delete_region(region);
+        return NULL;
+    }
+    return region;
+}
+
+/* What is mapped begins with a page of the host, and the block wherever in
+ * it. */
+struct sim_region *sim_region_import(int device, const struct sim_area *area,
+                                     size_t offset, size_t bytes)
+{
+    size_t lead = offset % HOST_PAGE;
+    char *mapped = sim_area_map(area, offset - lead, bytes + lead);
+    struct sim_region *region;
+
+    if (mapped == NULL) {
+        return NULL;
+    }
+    region = device < 0
+                 ? sim_region_foreign(mapped + lead, bytes, SIM_REGION_IMPORT)
+                 : sim_region_device(device, bytes, 0, SIM_REGION_IMPORT);
+    if (region == NULL) {
+        munmap(mapped, bytes + lead);
+        return NULL;
+    }
+    region->lead = lead;
+    if (device >= 0) {
+        region->backing[0] = mapped + lead;
+    }
+    return region;
+}
+
 static void forget_granule(struct sim_region *region, size_t index)
 {
-    if (region->backing[index] != NULL) {
-        munmap(region->backing[index], region->granule);
-        region->backing[index] = NULL;
-        touched -= region->granule;
+    char *bytes = region->backing[index];
+
+    if (bytes == NULL) {
+        return;
+    }
+    region->backing[index] = NULL;
+    if (region->kind == SIM_REGION_IMPORT) {
+        munmap(bytes - region->lead, region->asked + region->lead);
+        return;
+    }
+    munmap(bytes, region->granule);
+    touched -= region->granule;
+    if (region->area != NULL) {
+        sim_area_forget(region->area, index * region->granule,
+                        region->granule);
     }
 }
 
@@ -301,6 +371,9 @@ void sim_region_forget(struct sim_region *region, uintptr_t base, size_t size)
     if (region->backing == NULL) {
         /* Fresh pages come back: like new memory, and counted no more. */
         madvise((void *)base, size, MADV_DONTNEED);
+        if (region->area != NULL) {
+            sim_area_forget(region->area, base - region->base, size);
+        }
         return;
     }
     first = (base - region->base) / region->granule;
@@ -451,6 +524,19 @@ bool sim_range_allows(int device, uintptr_t address, size_t bytes, bool write)
             sim_virtual_allows(device, address, bytes, write));
 }
 
+static void *map_granule(const struct sim_region *region, size_t index)
+{
+    void *memory;
+
+    if (region->area != NULL) {
+        return sim_area_map(region->area, index * region->granule,
+                            region->granule);
+    }
+    memory = mmap(NULL, region->granule, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
 void *sim_bytes(uintptr_t address, size_t bytes, size_t *length)
 {
     struct sim_region *region;
@@ -474,20 +560,22 @@ void *sim_bytes(uintptr_t address, size_t bytes, size_t *length)
         return NULL;
     }
     if (region->backing[index] == NULL) {
-        void *memory =
-            mmap(NULL, region->granule, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-        if (memory == MAP_FAILED) {
+        region->backing[index] = map_granule(region, index);
+        if (region->backing[index] == NULL) {
             return NULL;
         }
-        region->backing[index] = memory;
         touched += region->granule;
     }
     if (*length > rest) {
         *length = rest;
     }
     return (char *)region->backing[index] + offset % region->granule;
+}
+
+void sim_memory_reap(void)
+{
+    sim_pieces_reap();
+    sim_ipc_reap();
 }
 
 static void keep_node(void *node)
@@ -502,6 +590,7 @@ void sim_memory_reset(void)
     }
     tdestroy(region_tree, keep_node);
     region_tree = NULL;
+    sim_ipc_reset();
     sim_mappings_reset();
     sim_pieces_reset();
     sim_areas_reset();

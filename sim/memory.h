@@ -50,7 +50,8 @@ enum sim_region_kind {
     SIM_REGION_PINNED,
     SIM_REGION_REGISTERED,
     SIM_REGION_MANAGED,
-    SIM_REGION_RANGE /**< reserved addresses, virtual.h */
+    SIM_REGION_RANGE, /**< reserved addresses, virtual.h */
+    SIM_REGION_IMPORT /**< memory of another process */
 };
 
 struct sim_region {
@@ -76,6 +77,10 @@ struct sim_region {
     uint64_t **starts;
     uint64_t *pages;
     struct sim_extent *first; /**< lowest address */
+
+    struct sim_area *area; /**< behind the bytes, if they can be shared */
+    uint64_t source;       /**< of an import: where it is in the file */
+    uint64_t opens;        /**< of an import: how often it was opened */
 };
 
 enum sim_extent_state {
@@ -124,6 +129,13 @@ struct sim_region *sim_region_device(int device, size_t size, size_t granule,
  *  are not aligned to pages, as they are not by a real driver. */
 struct sim_region *sim_region_host(size_t size, enum sim_region_kind kind,
                                    bool reserve);
+/** The same in an area, which becomes the region's. */
+struct sim_region *sim_region_shared(size_t size, enum sim_region_kind kind,
+                                     struct sim_area *area);
+/** A region over bytes of an area of another process, at addresses of a
+ *  device or (-1) of the host. The area stays the caller's. */
+struct sim_region *sim_region_import(int device, const struct sim_area *area,
+                                     size_t offset, size_t bytes);
 /** A region over memory that is the caller's; NULL if one overlaps. */
 struct sim_region *sim_region_foreign(void *base, size_t size,
                                       enum sim_region_kind kind);
@@ -166,6 +178,10 @@ void *sim_bytes(uintptr_t address, size_t bytes, size_t *length);
 uint64_t sim_memory_key(uintptr_t address, size_t bytes, size_t *length);
 /** Host memory that stands behind device memory, in bytes. */
 uint64_t sim_touched(void);
+
+/** Give memory back that only other processes still had, and have no more:
+ *  before anyone asks how much is left. */
+void sim_memory_reap(void);
 
 uint64_t sim_next_id(void);
 /** Drop everything. */

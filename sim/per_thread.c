@@ -174,3 +174,12 @@ CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
 {
     return cuMemFreeAsync(address, own(stream));
 }
+
+CUresult CUDAAPI cuMemcpyPeerAsync_ptsz(CUdeviceptr to, CUcontext to_context,
+                                        CUdeviceptr from,
+                                        CUcontext from_context, size_t bytes,
+                                        CUstream stream)
+{
+    return cuMemcpyPeerAsync(to, to_context, from, from_context, bytes,
+                             own(stream));
+}

@@ -75,6 +75,14 @@ CUresult CUDAAPI cuMemsetD16_v2_ptds(CUdeviceptr to, unsigned short value,
 CUresult CUDAAPI cuMemsetD32_v2_ptds(CUdeviceptr to, unsigned int value,
                                      size_t count);
 
+CUresult CUDAAPI cuMemcpyPeer_ptds(CUdeviceptr to, CUcontext to_context,
+                                   CUdeviceptr from, CUcontext from_context,
+                                   size_t bytes);
+CUresult CUDAAPI cuMemcpyPeerAsync_ptsz(CUdeviceptr to, CUcontext to_context,
+                                        CUdeviceptr from,
+                                        CUcontext from_context, size_t bytes,
+                                        CUstream stream);
+
 /* Older forms. */
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *context, unsigned int flags,

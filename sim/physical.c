@@ -178,7 +178,6 @@ CUresult sim_piece_create(const CUmemAllocationProp *properties, size_t size,
     struct sim_piece *piece;
     struct sim_holder *holder;
 
-    sim_pieces_reap();
     piece = new_piece(&properties->location, size);
     if (piece == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;

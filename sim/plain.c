@@ -11,7 +11,7 @@
 #include "sim/device.h"
 #include "sim/extent.h"
 #include "sim/order.h"
-#include "sim/physical.h"
+#include "sim/ipc.h"
 #include "sim/pool.h"
 #include "sim/schedule.h"
 #include "sim/store.h"
@@ -45,7 +45,9 @@ static CUresult allocate_large(struct sim_context *context, size_t bytes,
 
 static void free_region(struct sim_region *region)
 {
-    sim_device_give(region->device, region->size);
+    if (!sim_ipc_keep(region)) {
+        sim_device_give(region->device, region->size);
+    }
     sim_region_free(region);
 }
 
@@ -170,6 +172,12 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr *dptr, size_t bytesize)
               0, bytesize);
 }
 
+/* A pointer into another process's pool is freed like one into a pool. */
+static bool is_pool_import(const struct sim_region *region)
+{
+    return region->kind == SIM_REGION_IMPORT && region->pool != NULL;
+}
+
 /* Exactly a block's first address counts. */
 static bool find_exact(CUdeviceptr address, struct sim_block *block)
 {
@@ -181,7 +189,8 @@ static bool find_exact(CUdeviceptr address, struct sim_block *block)
     return block->region->kind == SIM_REGION_PLAIN ||
            block->region->kind == SIM_REGION_CHUNK ||
            block->region->kind == SIM_REGION_POOL ||
-           block->region->kind == SIM_REGION_MANAGED;
+           block->region->kind == SIM_REGION_MANAGED ||
+           is_pool_import(block->region);
 }
 
 static CUresult free_memory(CUdeviceptr address)
@@ -195,7 +204,7 @@ static CUresult free_memory(CUdeviceptr address)
     if (!find_exact(address, &block)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (block.region->pool != NULL) {
+    if (block.extent != NULL && block.region->pool != NULL) {
         /* A pool knows whose block it is, and waits for that stream alone. */
         (void)sim_wait_done(block.extent->owner,
                             block.extent->owner->enqueued);
@@ -225,6 +234,7 @@ static CUresult free_memory(CUdeviceptr address)
     case SIM_REGION_REGISTERED:
     case SIM_REGION_MANAGED:
     case SIM_REGION_RANGE:
+    case SIM_REGION_IMPORT:
     default:
         sim_region_free(block.region);
         break;
@@ -244,8 +254,12 @@ CUresult sim_plain_free_in_order(uintptr_t address, struct sim_stream *stream)
     struct sim_block block;
     struct sim_op *op;
 
-    if (!find_exact(address, &block) || block.region->pool != NULL) {
+    if (!find_exact(address, &block) ||
+        (block.extent != NULL && block.region->pool != NULL)) {
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (block.region->kind == SIM_REGION_MANAGED) {
+        return CUDA_ERROR_NOT_SUPPORTED;
     }
     op = sim_op_new(SIM_OP_GIVE_BACK);
     if (op == NULL) {
@@ -281,7 +295,7 @@ static CUresult get_info(struct sim_thread *self, size_t *unused,
 
     uint64_t taken;
 
-    sim_pieces_reap();
+    sim_memory_reap();
     device = &sim.devices[context->device];
     /* A context takes memory for itself; here in the answer alone, so that
      * what a test calls the capacity can be had to the last byte. */
@@ -363,6 +377,9 @@ void sim_plain_count(ccmr_sim_census *census)
             break;
         case SIM_REGION_RANGE:
             census->ranges++;
+            break;
+        case SIM_REGION_IMPORT:
+            census->imports++;
             break;
         case SIM_REGION_POOL:
         default:

@@ -20,6 +20,7 @@
 #ifndef SIM_POOL_H
 #define SIM_POOL_H
 
+#include "sim/area.h"
 #include "sim/extent.h"
 #include "sim/handle.h"
 #include "sim/store.h"
@@ -60,6 +61,12 @@ struct sim_pool {
     uint64_t blocks; /**< live */
     uint64_t pending_extents;
     bool is_graph; /**< for blocks of captures */
+
+    /* Sharing, pool_sharing.c. */
+    bool imported;         /**< nothing can be allocated from it */
+    bool foreign;          /**< imported from another process */
+    struct sim_area token; /**< what a descriptor of it names */
+    int descriptor;        /**< its own, from the first export on; or -1 */
     struct sim_store ready;
     struct sim_extent *holes; /**< through link_next */
     struct sim_pending *pendings;
@@ -110,6 +117,17 @@ void sim_pool_drop_pendings(struct sim_pool *pool);
 struct sim_pool *sim_pool_new(const CUmemPoolProps *properties);
 bool sim_pool_take_handle(struct sim_pool *pool);
 void sim_pool_delete(struct sim_pool *pool);
+
+/** The pool imported by that token, or NULL. */
+struct sim_pool *sim_pool_imported(const struct sim_area *token);
+
+/* Sharing, pool_sharing.c. */
+
+bool sim_pool_is_shareable(const struct sim_pool *pool);
+/** An area for a window of a shareable pool; NULL without memory. */
+struct sim_area *sim_pool_window_area(const struct sim_pool *pool,
+                                      size_t size);
+void sim_pool_unshare(struct sim_pool *pool);
 
 /* The parts of a pool, pool_memory.c. */
 

@@ -6,6 +6,14 @@
 
 #include "sim/device.h"
 
+/* The pool of another process has no attributes here. */
+static struct sim_pool *find_own(CUmemoryPool handle)
+{
+    struct sim_pool *pool = sim_pool_find(handle);
+
+    return pool != NULL && !pool->imported ? pool : NULL;
+}
+
 static bool *flag_of(struct sim_pool *pool, CUmemPool_attribute attribute)
 {
     if (attribute == CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES) {
@@ -42,7 +50,7 @@ static uint64_t *number_of(struct sim_pool *pool,
 static CUresult set_attribute(struct sim_thread *self, CUmemoryPool handle,
                               CUmemPool_attribute attribute, const void *value)
 {
-    struct sim_pool *pool = sim_pool_find(handle);
+    struct sim_pool *pool = find_own(handle);
     bool *flag;
     cuuint64_t number;
 
@@ -92,7 +100,7 @@ CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool,
 static CUresult get_attribute(CUmemoryPool handle,
                               CUmemPool_attribute attribute, void *value)
 {
-    struct sim_pool *pool = sim_pool_find(handle);
+    struct sim_pool *pool = find_own(handle);
     const bool *flag;
     const uint64_t *number;
 
@@ -123,7 +131,7 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool,
 
 static CUresult trim_to(CUmemoryPool handle, size_t keep)
 {
-    struct sim_pool *pool = sim_pool_find(handle);
+    struct sim_pool *pool = find_own(handle);
 
     if (pool == NULL) {
         return CUDA_ERROR_INVALID_VALUE;

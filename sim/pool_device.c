@@ -103,7 +103,7 @@ static CUresult set_device_pool(CUdevice dev, CUmemoryPool handle)
     if (sim_device_find(dev) == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    if (pool == NULL || pool->device != dev) {
+    if (pool == NULL || pool->device != dev || pool->imported) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     sim.devices[dev].current_pool = pool;

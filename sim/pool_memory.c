@@ -2,6 +2,8 @@
 /* Where a pool's memory comes from and goes to: windows, granules, holes. */
 #include "sim/pool.h"
 
+#include <stdlib.h>
+
 #include "sim/device.h"
 
 #define HOST_WINDOW ((size_t)1 << 30)
@@ -58,20 +60,37 @@ void sim_pool_put_ready(struct sim_pool *pool, struct sim_extent *extent)
 
 /* Windows. */
 
-static struct sim_region *new_window(struct sim_pool *pool, size_t size)
+static struct sim_region *new_host_window(struct sim_pool *pool, size_t size)
 {
-    size_t window = HOST_WINDOW;
+    size_t window =
+        round_up(size > HOST_WINDOW ? size : HOST_WINDOW, pool->granule);
     struct sim_region *region;
+    struct sim_area *area;
 
-    if (pool->device < 0 || pool->type == CU_MEM_ALLOCATION_TYPE_MANAGED) {
-        window = round_up(size > window ? size : window, pool->granule);
+    if (!sim_pool_is_shareable(pool)) {
         return sim_region_host(window, SIM_REGION_POOL, true);
     }
-    /* Twice the memory that there is, so that large requests find room
-     * between the old ones; less where the address space runs short. */
-    window =
+    area = sim_pool_window_area(pool, window);
+    if (area == NULL) {
+        return NULL;
+    }
+    region = sim_region_shared(window, SIM_REGION_POOL, area);
+    if (region == NULL) {
+        sim_area_drop(area, window);
+        free(area);
+    }
+    return region;
+}
+
+/* Twice the memory that there is, so that large requests find room between
+ * the old ones; less where the address space runs short. */
+static struct sim_region *new_device_window(struct sim_pool *pool, size_t size)
+{
+    struct sim_region *region;
+    size_t window =
         2 * (size_t)(pool->max_size != 0 ? pool->max_size
                                          : sim.devices[pool->device].capacity);
+
     for (;;) {
         window = round_up(window < size ? size : window, pool->granule);
         region = sim_region_device(pool->device, window, pool->granule,
@@ -81,6 +100,24 @@ static struct sim_region *new_window(struct sim_pool *pool, size_t size)
         }
         window /= 2;
     }
+}
+
+static struct sim_region *new_window(struct sim_pool *pool, size_t size)
+{
+    struct sim_region *region;
+
+    if (pool->device < 0 || pool->type == CU_MEM_ALLOCATION_TYPE_MANAGED) {
+        return new_host_window(pool, size);
+    }
+    region = new_device_window(pool, size);
+    if (region != NULL && sim_pool_is_shareable(pool)) {
+        region->area = sim_pool_window_area(pool, region->size);
+        if (region->area == NULL) {
+            sim_region_free(region);
+            return NULL;
+        }
+    }
+    return region;
 }
 
 static struct sim_extent *add_window(struct sim_pool *pool, size_t size)

@@ -28,6 +28,17 @@ struct sim_pool *sim_pool_find(CUmemoryPool handle)
                                                                      : NULL;
 }
 
+struct sim_pool *sim_pool_imported(const struct sim_area *token)
+{
+    struct sim_pool *pool = pools;
+
+    while (pool != NULL && (!pool->imported || pool->handle == NULL ||
+                            !sim_area_same(&pool->token, token))) {
+        pool = pool->next;
+    }
+    return pool;
+}
+
 CUmemoryPool sim_pool_handle(const struct sim_pool *pool)
 {
     return pool->handle;
@@ -89,6 +100,8 @@ struct sim_pool *sim_pool_new(const CUmemPoolProps *properties)
     pool->granule = pool->device >= 0 ? GRANULE : HOST_GRANULE;
     pool->max_size = (properties->maxSize + pool->granule - 1) /
                      pool->granule * pool->granule;
+    pool->token = SIM_NO_AREA;
+    pool->descriptor = -1;
     pool->follow_events = true;
     pool->opportunistic = true;
     pool->internal_dependencies = true;
@@ -143,6 +156,7 @@ void sim_pool_delete(struct sim_pool *pool)
         sim_device_give(pool->device, pool->reserved);
     }
     sim_pool_release_windows(pool);
+    sim_pool_unshare(pool);
     if (pool->prev != NULL) {
         pool->prev->next = pool->next;
     } else {
@@ -184,6 +198,7 @@ void sim_pools_reset(void)
         pools = pool->next;
         sim_pool_drop_pendings(pool);
         sim_pool_release_windows(pool);
+        sim_pool_unshare(pool);
         free(pool);
     }
     for (i = 0; i < slots.used; i++) {
@@ -265,7 +280,7 @@ static CUresult check_properties(const CUmemPoolProps *properties)
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (properties->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED &&
-        properties->maxSize != 0) {
+        (properties->maxSize != 0 || types != 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     return properties->maxSize <= MOST ? CUDA_SUCCESS

@@ -101,6 +101,7 @@ typedef struct ccmr_sim_census {
     uint64_t piece_bytes;
     uint64_t ranges;   /**< cuMemAddressReserve */
     uint64_t mappings; /**< cuMemMap */
+    uint64_t imports;  /**< pointers of other processes */
 } ccmr_sim_census;
 
 /** What the simulator saw go wrong without any call failing. */
@@ -283,6 +284,12 @@ typedef struct ccmr_sim_table {
     /** The resource refused a free that was told of: the block, given by its
      *  whole extent, is what it was. */
     int (*not_freed)(uint64_t address, uint64_t bytes);
+
+    /* More of the machine. */
+
+    /** Can a device reach the memory of another one? All can at first; takes
+     *  effect for what is asked for from now on. */
+    int (*set_peers)(int device, int peer, int on);
 } ccmr_sim_table;
 
 /** The table itself; found by dlsym. */

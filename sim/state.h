@@ -79,6 +79,8 @@ struct sim_state {
     bool hidden[SIM_CALL_COUNT];
 
     int device_count;
+    /** Bit p of the d-th: device d cannot reach device p. */
+    uint32_t apart[SIM_MAX_DEVICES];
     int driver_version;
     struct sim_device devices[SIM_MAX_DEVICES];
 
