@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of functions with which a test steers the simulator. */
-#include "sim/sim.h"
+#include "sim/control.h"
 
 #include <string.h>
 
@@ -20,9 +20,7 @@
 #include "sim/stream.h"
 #include "sim/virtual.h"
 
-/* Every function of the table runs between these. False in a forked child,
- * where nothing may be touched. */
-static bool begin(void)
+bool sim_control_begin(void)
 {
     if (atomic_load(&sim_forked) != 0 || sim_self_unlocked() == NULL) {
         return false;
@@ -32,7 +30,7 @@ static bool begin(void)
     return true;
 }
 
-static int end(int ret)
+int sim_control_end(int ret)
 {
     sim_unlock();
     return ret;
@@ -73,12 +71,12 @@ static int take_census(ccmr_sim_census *census)
 {
     ccmr_sim_census now = {.size = sizeof now};
 
-    if (census == NULL || !begin()) {
+    if (census == NULL || !sim_control_begin()) {
         return -1;
     }
     count(&now);
     copy_census(census, &now);
-    return end(0);
+    return sim_control_end(0);
 }
 
 static uint64_t objects(const ccmr_sim_census *census)
@@ -117,7 +115,7 @@ static uint64_t reset(ccmr_sim_census *left)
 {
     ccmr_sim_census now = {.size = sizeof now};
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return 0;
     }
     count(&now);
@@ -125,7 +123,7 @@ static uint64_t reset(ccmr_sim_census *left)
         copy_census(left, &now);
     }
     forget_everything();
-    end(0);
+    sim_control_end(0);
     return objects(&now);
 }
 
@@ -133,64 +131,64 @@ static uint64_t reset(ccmr_sim_census *left)
 
 static int set_devices(int devices)
 {
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     if (sim.initialized || devices < 0 || devices > SIM_MAX_DEVICES) {
-        return end(-1);
+        return sim_control_end(-1);
     }
     sim.device_count = devices;
-    return end(0);
+    return sim_control_end(0);
 }
 
 static int set_driver_version(int version)
 {
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     if (sim.initialized || version < 1000) {
-        return end(-1);
+        return sim_control_end(-1);
     }
     sim.driver_version = version;
-    return end(0);
+    return sim_control_end(0);
 }
 
 static int set_memory(int device, uint64_t bytes)
 {
     int i;
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     if (device < -1 || device >= SIM_MAX_DEVICES ||
         bytes > (uint64_t)1 << 38) {
-        return end(-1);
+        return sim_control_end(-1);
     }
     for (i = 0; i < SIM_MAX_DEVICES; i++) {
         if (device < 0 || i == device) {
             sim.devices[i].capacity = bytes;
         }
     }
-    return end(0);
+    return sim_control_end(0);
 }
 
 static int set_attribute(int device, int attribute, int value)
 {
     int i;
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     if (device < -1 || device >= SIM_MAX_DEVICES ||
         !sim_attribute_known(attribute)) {
-        return end(-1);
+        return sim_control_end(-1);
     }
     for (i = 0; i < SIM_MAX_DEVICES; i++) {
         if (device < 0 || i == device) {
             sim.devices[i].attributes[attribute] = value;
         }
     }
-    return end(0);
+    return sim_control_end(0);
 }
 
 static int set_peers(int device, int peer, int on)
@@ -198,95 +196,101 @@ static int set_peers(int device, int peer, int on)
     uint32_t bit;
 
     if (device < 0 || device >= SIM_MAX_DEVICES || peer < 0 ||
-        peer >= SIM_MAX_DEVICES || !begin()) {
+        peer >= SIM_MAX_DEVICES || !sim_control_begin()) {
         return -1;
     }
     bit = (uint32_t)1 << peer;
-    sim.apart[device] = on != 0 ? sim.apart[device] & ~bit
-                                : sim.apart[device] | bit;
-    return end(0);
+    sim.apart[device] =
+        on != 0 ? sim.apart[device] & ~bit : sim.apart[device] | bit;
+    return sim_control_end(0);
 }
 
 static int hide(const char *call)
 {
-    return call != NULL && begin() ? end(sim_hide(call, true)) : -1;
+    return call != NULL && sim_control_begin()
+               ? sim_control_end(sim_hide(call, true))
+               : -1;
 }
 
 static int unhide(const char *call)
 {
-    return call != NULL && begin() ? end(sim_hide(call, false)) : -1;
+    return call != NULL && sim_control_begin()
+               ? sim_control_end(sim_hide(call, false))
+               : -1;
 }
 
 static int set_stub(int on)
 {
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     sim.stub = on != 0;
     sim_note_special();
-    return end(0);
+    return sim_control_end(0);
 }
 
 static int set_deinitialized(int on)
 {
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     sim.deinitialized = on != 0;
     sim_note_special();
-    return end(0);
+    return sim_control_end(0);
 }
 
 /* The schedule. */
 
 static int set_mode(ccmr_sim_mode mode)
 {
-    if ((mode != CCMR_SIM_EAGER && mode != CCMR_SIM_LATE) || !begin()) {
+    if ((mode != CCMR_SIM_EAGER && mode != CCMR_SIM_LATE) ||
+        !sim_control_begin()) {
         return -1;
     }
     sim.mode = mode;
     sim_released();
-    return end(0);
+    return sim_control_end(0);
 }
 
 static int set_seed(uint64_t seed)
 {
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     sim_schedule_seed(seed);
-    return end(0);
+    return sim_control_end(0);
 }
 
 static int stall(void *handle)
 {
     struct sim_stream *stream;
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     stream = sim_stream_peek(sim_self_unlocked(), handle);
     if (stream == NULL) {
-        return end(-1);
+        return sim_control_end(-1);
     }
     sim_stall(stream, handle);
-    return end(0);
+    return sim_control_end(0);
 }
 
 static int release(void *handle)
 {
-    return begin() ? end(sim_release(handle) ? 0 : -1) : -1;
+    return sim_control_begin() ? sim_control_end(sim_release(handle) ? 0 : -1)
+                               : -1;
 }
 
 static uint64_t run(uint64_t operations)
 {
     uint64_t ran;
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return 0;
     }
     ran = sim_run(operations);
-    end(0);
+    sim_control_end(0);
     return ran;
 }
 
@@ -295,47 +299,51 @@ static uint64_t pending(void *handle)
     struct sim_stream *stream;
     uint64_t left = 0;
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return 0;
     }
     stream = sim_stream_peek(sim_self_unlocked(), handle);
     if (stream != NULL) {
         left = stream->enqueued - stream->completed;
     }
-    end(0);
+    sim_control_end(0);
     return left;
 }
 
 static int set_wait_limit(uint64_t milliseconds)
 {
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     sim.wait_limit = milliseconds;
-    return end(0);
+    return sim_control_end(0);
 }
 
 /* Faults, counts, log. */
 
 static int fail(const char *call, uint64_t nth, int result)
 {
-    return begin() ? end(sim_fault_order(call, nth, result, false)) : -1;
+    return sim_control_begin()
+               ? sim_control_end(sim_fault_order(call, nth, result, false))
+               : -1;
 }
 
 static int fail_after(const char *call, uint64_t nth, int result)
 {
-    return begin() ? end(sim_fault_order(call, nth, result, true)) : -1;
+    return sim_control_begin()
+               ? sim_control_end(sim_fault_order(call, nth, result, true))
+               : -1;
 }
 
 static uint64_t forget_failures(void)
 {
     uint64_t left;
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return 0;
     }
     left = sim_fault_forget();
-    end(0);
+    sim_control_end(0);
     return left;
 }
 
@@ -345,7 +353,7 @@ static uint64_t calls(const char *call)
     enum sim_call number;
     int i;
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return 0;
     }
     if (call != NULL) {
@@ -356,39 +364,40 @@ static uint64_t calls(const char *call)
             total += sim.calls[i];
         }
     }
-    end(0);
+    sim_control_end(0);
     return total;
 }
 
 static int forget_calls(void)
 {
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return -1;
     }
     memset(sim.calls, 0, sizeof sim.calls);
-    return end(0);
+    return sim_control_end(0);
 }
 
 static int log_start(size_t capacity)
 {
-    return begin() ? end(sim_log_start(capacity)) : -1;
+    return sim_control_begin() ? sim_control_end(sim_log_start(capacity)) : -1;
 }
 
 static size_t log_count(void)
 {
     size_t held;
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return 0;
     }
     held = sim_log_count();
-    end(0);
+    sim_control_end(0);
     return held;
 }
 
 static int log_read(size_t index, ccmr_sim_record *record)
 {
-    return begin() ? end(sim_log_read(index, record)) : -1;
+    return sim_control_begin() ? sim_control_end(sim_log_read(index, record))
+                               : -1;
 }
 
 /* Looking inside. */
@@ -398,7 +407,7 @@ static void *peek(uint64_t address, size_t bytes)
     void *memory = NULL;
     size_t length;
 
-    if (bytes == 0 || !begin()) {
+    if (bytes == 0 || !sim_control_begin()) {
         return NULL;
     }
     if (sim_range_usable(address, bytes)) {
@@ -407,7 +416,7 @@ static void *peek(uint64_t address, size_t bytes)
             memory = NULL;
         }
     }
-    end(0);
+    sim_control_end(0);
     return memory;
 }
 
@@ -416,138 +425,11 @@ static int is_alive(uint64_t address)
     struct sim_block block;
     bool alive;
 
-    if (!begin()) {
+    if (!sim_control_begin()) {
         return 0;
     }
     alive = sim_block_find(address, &block) && block.base == address;
-    return end(alive);
-}
-
-/* Hazards. */
-
-static uint64_t hazards(void)
-{
-    uint64_t total;
-
-    if (!begin()) {
-        return 0;
-    }
-    total = sim_hazard_count();
-    end(0);
-    return total;
-}
-
-static int hazard_read(size_t index, ccmr_sim_hazard *hazard)
-{
-    return begin() ? end(sim_hazard_read(index, hazard)) : -1;
-}
-
-static uint64_t forget_hazards(void)
-{
-    uint64_t total;
-
-    if (!begin()) {
-        return 0;
-    }
-    total = sim_hazards_forget();
-    end(0);
-    return total;
-}
-
-static int set_strict(int on)
-{
-    if (!begin()) {
-        return -1;
-    }
-    sim.strict = on != 0;
-    return end(0);
-}
-
-/* The check of order. */
-
-static int check_order(int on)
-{
-    if (!begin()) {
-        return -1;
-    }
-    sim_order_check(on != 0);
-    return end(0);
-}
-
-/* The stream that a test means; NULL for the host. */
-static bool find_stream(void *handle, struct sim_stream **stream)
-{
-    *stream = NULL;
-    if (handle == CCMR_SIM_HOST) {
-        return true;
-    }
-    *stream = sim_stream_peek(sim_self_unlocked(), handle);
-    return *stream != NULL && (*stream)->capture == NULL;
-}
-
-typedef void tell_function(uintptr_t address, size_t bytes,
-                           struct sim_stream *stream);
-
-static int tell(uint64_t address, uint64_t bytes, void *handle,
-                tell_function *function)
-{
-    struct sim_stream *stream;
-
-    if (address == 0 || bytes == 0 || bytes > UINT64_MAX - address ||
-        !begin()) {
-        return -1;
-    }
-    if (!find_stream(handle, &stream)) {
-        return end(-1);
-    }
-    if (sim.order) {
-        function(address, bytes, stream);
-    }
-    return end(0);
-}
-
-static int handed_out(uint64_t address, uint64_t bytes, void *handle)
-{
-    return tell(address, bytes, handle, sim_order_hand_out);
-}
-
-static int freed(uint64_t address, uint64_t bytes, void *handle)
-{
-    return tell(address, bytes, handle, sim_order_free);
-}
-
-static int not_freed(uint64_t address, uint64_t bytes)
-{
-    return tell(address, bytes, CCMR_SIM_HOST, sim_order_refuse);
-}
-
-static int noted(uint64_t address, uint64_t bytes, void *handle,
-                 int until_free)
-{
-    if (handle == CCMR_SIM_HOST) {
-        return -1;
-    }
-    return tell(address, bytes, handle,
-                until_free != 0 ? sim_order_hold : sim_order_note);
-}
-
-static int used(uint64_t address, uint64_t bytes, void *handle)
-{
-    return tell(address, bytes, handle, sim_order_use_now);
-}
-
-static int learned(void *handle)
-{
-    struct sim_stream *stream;
-
-    if (handle == CCMR_SIM_HOST || !begin()) {
-        return -1;
-    }
-    if (!find_stream(handle, &stream)) {
-        return end(-1);
-    }
-    sim_order_learn(stream);
-    return end(0);
+    return sim_control_end(alive);
 }
 
 __attribute__((visibility("default")))
@@ -580,16 +462,16 @@ const ccmr_sim_table ccmr_sim_control = {
     .log_read = log_read,
     .peek = peek,
     .is_alive = is_alive,
-    .hazards = hazards,
-    .hazard_read = hazard_read,
-    .forget_hazards = forget_hazards,
-    .set_strict = set_strict,
-    .check_order = check_order,
-    .handed_out = handed_out,
-    .freed = freed,
-    .noted = noted,
-    .used = used,
-    .learned = learned,
-    .not_freed = not_freed,
+    .hazards = sim_control_hazards,
+    .hazard_read = sim_control_hazard_read,
+    .forget_hazards = sim_control_forget_hazards,
+    .set_strict = sim_control_set_strict,
+    .check_order = sim_control_check_order,
+    .handed_out = sim_control_handed_out,
+    .freed = sim_control_freed,
+    .noted = sim_control_noted,
+    .used = sim_control_used,
+    .learned = sim_control_learned,
+    .not_freed = sim_control_not_freed,
     .set_peers = set_peers,
 };

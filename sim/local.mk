@@ -24,6 +24,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/context.h \
 	sim/context_api.c \
 	sim/control.c \
+	sim/control.h \
+	sim/control_order.c \
 	sim/copy.c \
 	sim/device.c \
 	sim/device.h \
@@ -42,6 +44,9 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/graph.h \
 	sim/handle.c \
 	sim/handle.h \
+	sim/hands.c \
+	sim/hands.h \
+	sim/hands_report.c \
 	sim/ipc.c \
 	sim/ipc.h \
 	sim/hazard.c \

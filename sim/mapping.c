@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "sim/addresses.h"
+#include "sim/order.h"
 
 #define LEAF_PAGES ((size_t)512)
 #define LEAVES (SIM_RANGE_BYTES / SIM_PAGE / LEAF_PAGES)
@@ -115,6 +116,8 @@ CUresult sim_mapping_add(struct sim_holder *holder, uintptr_t address)
 
 void sim_mapping_remove(struct sim_mapping *mapping)
 {
+    sim_order_unmap(mapping->base, mapping->size, &mapping->uses);
+    sim_clock_clear(&mapping->uses);
     sim_mapping_open_to_host(mapping, CU_MEM_ACCESS_FLAGS_PROT_NONE);
     set_pages(mapping, NULL);
     sim_holder_unmap(mapping->holder);

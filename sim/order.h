@@ -26,6 +26,8 @@
 bool sim_order_join(struct sim_stream *stream);
 /** The legacy default stream is ordered behind all blocking ones. */
 void sim_order_follow_blocking(struct sim_stream *legacy);
+/** A place of its own for the stream, as a piece of work that does nothing. */
+void sim_order_mark(struct sim_stream *stream);
 /** The stream goes for the program; what it did stays. */
 void sim_order_of_stream_end(const struct sim_stream *stream);
 /** Put in all places of a context's work so far. */
@@ -47,6 +49,12 @@ void sim_order_use(uintptr_t address, size_t bytes, struct sim_stream *stream);
 void sim_order_host_use(uintptr_t address, size_t bytes);
 /** The memory is no more. */
 void sim_order_forget(uintptr_t address, size_t bytes);
+/** The same of memory that has no address any more, by its keys. */
+void sim_order_end(uint64_t key, size_t bytes);
+/** Addresses lose their memory, which may have others: all work that used it
+ *  there must be done. */
+void sim_order_unmap(uintptr_t address, size_t bytes,
+                     const struct sim_clock *uses);
 
 /* For the control table. */
 

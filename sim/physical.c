@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "sim/device.h"
+#include "sim/order.h"
 
 /* Keys of pieces begin where no address is. */
 #define FIRST_KEY ((uint64_t)1 << 56)
@@ -47,6 +48,7 @@ static struct sim_piece *new_piece(const CUmemLocation *location, size_t size)
 
 static void delete_piece(struct sim_piece *piece)
 {
+    sim_order_end(piece->key, piece->size);
     if (piece->prev != NULL) {
         piece->prev->next = piece->next;
     } else {

@@ -124,8 +124,7 @@ static void put_pending(struct sim_pending *pending, struct sim_extent *extent,
 /* Memory freed up to that place becomes free. */
 static void harvest(struct sim_pending *pending, uint64_t position)
 {
-    while (pending->oldest != NULL &&
-           pending->oldest->position <= position) {
+    while (pending->oldest != NULL && pending->oldest->position <= position) {
         struct sim_extent *extent = pending->oldest;
 
         pending_remove(pending, extent);
@@ -167,8 +166,8 @@ static void synchronized(struct sim_pending *pending)
 {
     struct sim_stream *stream = pending->stream;
 
-    harvest(pending, stream->context != NULL ? stream->line->seen
-                                             : stream->completed);
+    harvest(pending,
+            stream->context != NULL ? stream->line->seen : stream->completed);
     if (pending->oldest == NULL) {
         drop_pending(pending);
     }

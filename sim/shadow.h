@@ -4,7 +4,7 @@
  * which work it was used since.
  *
  *     spans, which never overlap:
- *     |  piece  |       block        |   freed   |     piece    |
+ *     |  given  |       block        |   freed   |     given    |
  *     event: (stream a, 4) handed out, thread 1, call 17
  *     uses:  (stream a, 6) cuMemsetD8Async ..., (stream b, 2) ...
  *
@@ -20,7 +20,7 @@
 #include "sim/sim.h"
 
 enum sim_span_state {
-    SIM_SPAN_PIECE, /**< the driver gave it to the program */
+    SIM_SPAN_GIVEN, /**< the driver gave it to the program */
     SIM_SPAN_BLOCK, /**< a test said that it was handed out */
     SIM_SPAN_FREED  /**< and that it was freed */
 };
@@ -39,9 +39,9 @@ struct sim_span {
     uint64_t priority;
     uint64_t start, end; /**< keys */
     enum sim_span_state state;
-    struct sim_use event;      /**< what made it so */
-    ccmr_sim_party last;       /**< freed: the last use there before */
-    struct sim_use *uses;      /**< since then, one a line */
+    struct sim_use event; /**< what made it so */
+    ccmr_sim_party last;  /**< freed: the last use there before */
+    struct sim_use *uses; /**< since then, one a line */
     size_t count, room;
     struct sim_span *was;  /**< freed: what it was before; or NULL */
     struct sim_span *next; /**< of those taken out */

@@ -129,7 +129,10 @@ typedef enum ccmr_sim_hazard_kind {
     CCMR_SIM_FREED_TWICE = 7,
     /** Memory went back to the driver in which there was a block that had been
      *  handed out and not freed. */
-    CCMR_SIM_TAKEN_AWAY = 8
+    CCMR_SIM_TAKEN_AWAY = 8,
+    /** Memory was unmapped from an address while the host did not know that
+     *  all work is done that uses it there. */
+    CCMR_SIM_UNMAPPED_EARLY = 9
 } ccmr_sim_hazard_kind;
 
 /** In place of a stream: the host itself, which has to have waited. */

@@ -15,6 +15,7 @@
 #ifndef SIM_VIRTUAL_H
 #define SIM_VIRTUAL_H
 
+#include "sim/clock.h"
 #include "sim/memory.h"
 #include "sim/physical.h"
 
@@ -25,6 +26,7 @@ struct sim_mapping {
     uint64_t id;                     /**< unique, never reused */
     uint8_t access[SIM_MAX_DEVICES]; /**< CUmemAccess_flags */
     uint8_t host_access;             /**< of memory of the host's */
+    struct sim_clock uses; /**< by work, at these addresses; if checked */
 };
 
 /** The mapping with that address in it, or NULL. */

@@ -48,6 +48,13 @@
     X(cuMemGetInfo)                                                           \
     X(cuMemGetAddressRange)                                                   \
     X(cuPointerGetAttribute)                                                  \
+    X(cuMemAddressReserve)                                                    \
+    X(cuMemAddressFree)                                                       \
+    X(cuMemCreate)                                                            \
+    X(cuMemRelease)                                                           \
+    X(cuMemMap)                                                               \
+    X(cuMemUnmap)                                                             \
+    X(cuMemSetAccess)                                                         \
     X(cuMemAllocAsync)                                                        \
     X(cuMemAllocFromPoolAsync)                                                \
     X(cuMemFreeAsync)                                                         \

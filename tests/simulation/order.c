@@ -69,6 +69,35 @@ void live(CUdeviceptr block, CUstream stream)
     take_back(block, stream);
 }
 
+void alias_make(struct alias *alias)
+{
+    const CUmemAllocationProp props = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+    };
+    const CUmemAccessDesc access = {
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+    };
+
+    drv.cuMemCreate(&alias->piece, 2 * MIB, &props, 0);
+    drv.cuMemAddressReserve(&alias->base, 4 * MIB, 0, 0, 0);
+    alias->first = alias->base;
+    alias->second = alias->base + 2 * MIB;
+    drv.cuMemMap(alias->first, 2 * MIB, 0, alias->piece, 0);
+    drv.cuMemMap(alias->second, 2 * MIB, 0, alias->piece, 0);
+    if (drv.cuMemSetAccess(alias->base, 4 * MIB, &access, 1) != CUDA_SUCCESS) {
+        tap_bail_out("no virtual memory");
+    }
+}
+
+void alias_drop(struct alias *alias)
+{
+    drv.cuMemUnmap(alias->base, 4 * MIB);
+    drv.cuMemRelease(alias->piece);
+    drv.cuMemAddressFree(alias->base, 4 * MIB);
+}
+
 static void *thread_main(void *argument)
 {
     void (*function)(void);

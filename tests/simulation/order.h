@@ -13,11 +13,11 @@
 /* Made anew for each run. */
 struct order_world {
     CUcontext primary;
-    CUstream a, b, c;    /* do not wait for the legacy default stream */
-    CUstream x, y;       /* do */
-    CUevent event[4];    /* none recorded */
-    CUdeviceptr arena;   /* plain memory: the host may use it at once */
-    CUmemoryPool pool;   /* of the driver, keeps its memory */
+    CUstream a, b, c;  /* do not wait for the legacy default stream */
+    CUstream x, y;     /* do */
+    CUevent event[4];  /* none recorded */
+    CUdeviceptr arena; /* plain memory: the host may use it at once */
+    CUmemoryPool pool; /* of the driver, keeps its memory */
 };
 
 extern struct order_world world;
@@ -40,6 +40,16 @@ void use(CUdeviceptr block, CUstream stream);
 void wait_for(CUstream to, CUstream from, int event);
 /* A whole life on one stream: handed out, used, taken back. */
 void live(CUdeviceptr block, CUstream stream);
+
+/* One piece of physical memory, at two addresses. */
+struct alias {
+    CUmemGenericAllocationHandle piece;
+    CUdeviceptr base; /* of the range */
+    CUdeviceptr first, second;
+};
+
+void alias_make(struct alias *alias);
+void alias_drop(struct alias *alias);
 
 /* Run a function on a thread of its own, with the context current there. */
 void on_another_thread(void (*function)(void));

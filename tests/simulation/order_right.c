@@ -380,8 +380,7 @@ static void driver_alone(void)
     streams[1] = world.b;
     streams[2] = world.c;
     for (i = 0; i < 9; i++) {
-        drv.cuMemAllocFromPoolAsync(&block, BLOCK, world.pool,
-                                    streams[i % 3]);
+        drv.cuMemAllocFromPoolAsync(&block, BLOCK, world.pool, streams[i % 3]);
         use(block, streams[i % 3]);
         drv.cuMemFreeAsync(block, streams[i % 3]);
     }
@@ -401,6 +400,24 @@ static void driver_block_elsewhere(void)
     drv.cuStreamSynchronize(world.b);
     drv.cuMemFree(block);
     drv.cuCtxSynchronize();
+}
+
+/* Memory moves to another address while its last use there is not done. */
+static void moved_by_alias(void)
+{
+    struct alias alias;
+
+    alias_make(&alias);
+    live(alias.first, world.a);
+    live(alias.second, world.a);
+    wait_for(world.b, world.a, 0);
+    live(alias.first + BLOCK, world.a);
+    live(alias.second, world.b);
+    drv.cuStreamSynchronize(world.a);
+    drv.cuMemUnmap(alias.first, 2 * MIB);
+    live(alias.second, world.b);
+    drv.cuCtxSynchronize();
+    alias_drop(&alias);
 }
 
 /* A new stream under an old handle, behind the old one's work. */
@@ -453,6 +470,7 @@ const struct order_program order_right[] = {
     {"driver's segment", driver_segment, 0},
     {"driver alone", driver_alone, 0},
     {"driver's block on another stream", driver_block_elsewhere, 0},
+    {"moved by an alias", moved_by_alias, 0},
     {"recycled handle", handle_recycled, 0},
     {NULL, NULL, 0},
 };

@@ -331,6 +331,51 @@ static void taken_away(void)
     drv.cuCtxSynchronize();
 }
 
+/* Virtual memory: other addresses, the same memory. */
+
+static void alias_not_waited_for(void)
+{
+    struct alias alias;
+
+    alias_make(&alias);
+    live(alias.first, world.a);
+    live(alias.second, world.b);
+    drv.cuCtxSynchronize();
+    alias_drop(&alias);
+}
+
+static void alias_handed_out(void)
+{
+    struct alias alias;
+
+    alias_make(&alias);
+    hand_out(alias.first, world.a);
+    hand_out(alias.second + BLOCK - 1, world.a);
+    take_back(alias.first + BLOCK - 1, world.a);
+    sim->freed(alias.first, BLOCK - 1, world.a);
+    alias_drop(&alias);
+}
+
+static void unmapped_in_use(void)
+{
+    struct alias alias;
+
+    alias_make(&alias);
+    live(alias.first, world.a);
+    drv.cuMemUnmap(alias.first, 2 * MIB);
+    drv.cuCtxSynchronize();
+    alias_drop(&alias);
+}
+
+static void piece_taken_away(void)
+{
+    struct alias alias;
+
+    alias_make(&alias);
+    hand_out(alias.first, world.a);
+    alias_drop(&alias);
+}
+
 const struct order_program order_wrong[] = {
     {"no wait", no_wait, CCMR_SIM_HANDED_OUT_EARLY},
     {"stale event", stale_event, CCMR_SIM_HANDED_OUT_EARLY},
@@ -346,8 +391,7 @@ const struct order_program order_wrong[] = {
     {"same token, another thread", same_token, CCMR_SIM_HANDED_OUT_EARLY},
     {"not a blocking stream", not_blocking, CCMR_SIM_HANDED_OUT_EARLY},
     {"two blocking streams", two_blocking, CCMR_SIM_HANDED_OUT_EARLY},
-    {"legacy stream was before", legacy_was_before,
-     CCMR_SIM_HANDED_OUT_EARLY},
+    {"legacy stream was before", legacy_was_before, CCMR_SIM_HANDED_OUT_EARLY},
     {"another stream synchronised", another_synchronized,
      CCMR_SIM_HANDED_OUT_EARLY},
     {"destroyed only", destroyed_only, CCMR_SIM_HANDED_OUT_EARLY},
@@ -377,5 +421,9 @@ const struct order_program order_wrong[] = {
     {"freed twice", freed_twice, CCMR_SIM_FREED_TWICE},
     {"freed, never handed out", freed_never_handed_out, CCMR_SIM_FREED_TWICE},
     {"taken away", taken_away, CCMR_SIM_TAKEN_AWAY},
+    {"alias not waited for", alias_not_waited_for, CCMR_SIM_HANDED_OUT_EARLY},
+    {"alias handed out", alias_handed_out, CCMR_SIM_HANDED_OUT_TWICE},
+    {"unmapped in use", unmapped_in_use, CCMR_SIM_UNMAPPED_EARLY},
+    {"piece taken away", piece_taken_away, CCMR_SIM_TAKEN_AWAY},
     {NULL, NULL, 0},
 };
