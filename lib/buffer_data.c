@@ -99,8 +99,10 @@ static ccmr_status copy(place to, place from, size_t bytes, ccmr_stream stream)
         status = work_device(stream, to.device >= 0 ? to.device : from.device,
                              &device);
     }
+    /* Relaxed: a copy of pageable memory may synchronise, which would ruin a
+     * capture of any thread. */
     if (status == CCMR_SUCCESS) {
-        status = ccmr__scope_enter(&scope, device, 0);
+        status = ccmr__scope_enter(&scope, device, CCMR__SCOPE_RELAXED);
     }
     if (status != CCMR_SUCCESS) {
         return status;
@@ -281,7 +283,7 @@ static ccmr_status fill(place where, size_t bytes, uint32_t value,
         return status;
     }
     if (status == CCMR_SUCCESS) {
-        status = ccmr__scope_enter(&scope, device, 0);
+        status = ccmr__scope_enter(&scope, device, CCMR__SCOPE_RELAXED);
     }
     if (status != CCMR_SUCCESS) {
         return status;
