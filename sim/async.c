@@ -2,6 +2,7 @@
 /* cuMemAllocAsync and its kin. */
 #include "sim/capture.h"
 #include "sim/context.h"
+#include "sim/managed.h"
 #include "sim/order.h"
 #include "sim/plain.h"
 #include "sim/pool.h"
@@ -75,6 +76,9 @@ static CUresult allocate(struct sim_thread *self, CUdeviceptr *address,
         return sim_capture_add_block(stream, sim_block_at(*address));
     }
     if (res == CUDA_SUCCESS) {
+        if (pool->type == CU_MEM_ALLOCATION_TYPE_MANAGED) {
+            sim_advice_forget(sim_block_at(*address)->region, *address, bytes);
+        }
         sim_order_give(*address, bytes, stream);
     }
     return res;

@@ -107,6 +107,11 @@
     X(cuDeviceGetP2PAttribute, 0)                                             \
     X(cuMemcpyPeer, SIM_CONTEXT)                                              \
     X(cuMemcpyPeerAsync, 0)                                                   \
+    X(cuMemPrefetchAsync, 0)                                                  \
+    X(cuMemAdvise, 0)                                                         \
+    X(cuMemRangeGetAttribute, 0)                                              \
+    X(cuMemRangeGetAttributes, 0)                                             \
+    X(cuStreamAttachMemAsync, 0)                                              \
     X(cuMemGetDefaultMemPool, 0)                                              \
     X(cuMemGetMemPool, 0)                                                     \
     X(cuMemSetMemPool, SIM_UNSAFE)                                            \

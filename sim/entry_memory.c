@@ -38,6 +38,15 @@ const struct sim_entry sim_memory_entries[] = {
      (sim_function)cuMemcpyPeer_ptds},
     {SIM_cuMemcpyPeerAsync, 4000, (sim_function)cuMemcpyPeerAsync,
      (sim_function)cuMemcpyPeerAsync_ptsz},
+    {SIM_cuMemPrefetchAsync, 12020, (sim_function)cuMemPrefetchAsync,
+     (sim_function)cuMemPrefetchAsync_v2_ptsz},
+    {SIM_cuMemAdvise, 12020, (sim_function)cuMemAdvise, NULL},
+    {SIM_cuMemRangeGetAttribute, 8000, (sim_function)cuMemRangeGetAttribute,
+     NULL},
+    {SIM_cuMemRangeGetAttributes, 8000, (sim_function)cuMemRangeGetAttributes,
+     NULL},
+    {SIM_cuStreamAttachMemAsync, 6000, (sim_function)cuStreamAttachMemAsync,
+     (sim_function)cuStreamAttachMemAsync_ptsz},
 };
 
 const size_t sim_memory_entry_count =

@@ -9,6 +9,7 @@ EXTRA_DIST += sim/libcucoremr-sim.map
 sim_libcucoremr_sim_la_SOURCES = \
 	sim/addresses.c \
 	sim/addresses.h \
+	sim/advice.c \
 	sim/area.c \
 	sim/area.h \
 	sim/async.c \
@@ -47,12 +48,15 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/hands.c \
 	sim/hands.h \
 	sim/hands_report.c \
-	sim/ipc.c \
-	sim/ipc.h \
 	sim/hazard.c \
 	sim/hazard.h \
+	sim/ipc.c \
+	sim/ipc.h \
 	sim/log.c \
 	sim/log.h \
+	sim/managed.c \
+	sim/managed.h \
+	sim/managed_range.c \
 	sim/mapping.c \
 	sim/memory.c \
 	sim/memory.h \

@@ -11,6 +11,7 @@
 #include "sim/area.h"
 #include "sim/extent.h"
 #include "sim/ipc.h"
+#include "sim/managed.h"
 #include "sim/order.h"
 #include "sim/stream.h"
 #include "sim/virtual.h"
@@ -127,6 +128,7 @@ static void delete_region(struct sim_region *region)
     free(region->pages);
     free(region->present);
     free(region->backing);
+    sim_advice_clear(region);
     if (region->area != NULL) {
         sim_area_drop(region->area, region->size);
         free(region->area);
@@ -219,6 +221,54 @@ err_unmap:
 err_delete_region:
     delete_region(region);
     return NULL;
+}
+
+/* Map more than is wanted, and give the ends back. */
+static void *map_aligned(size_t size, size_t alignment)
+{
+    char *got = mmap(NULL, size + alignment, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t below;
+
+    if (got == MAP_FAILED) {
+        return NULL;
+    }
+    below = (alignment - (uintptr_t)got % alignment) % alignment;
+    if (below != 0) {
+        munmap(got, below);
+    }
+    if (alignment != below) {
+        munmap(got + below + size, alignment - below);
+    }
+    return got + below;
+}
+
+struct sim_region *sim_region_aligned(size_t size, enum sim_region_kind kind,
+                                      size_t alignment)
+{
+    struct sim_region *region;
+    void *base;
+
+    if (alignment <= HOST_PAGE) {
+        return sim_region_host(size, kind, true);
+    }
+    region = new_region((size + SIM_UNIT - 1) / SIM_UNIT * SIM_UNIT, 0, kind);
+    if (region == NULL) {
+        return NULL;
+    }
+    size = mapped_size(region);
+    base = map_aligned(size, alignment);
+    if (base == NULL) {
+        delete_region(region);
+        return NULL;
+    }
+    region->base = (uintptr_t)base;
+    if (!enlist_region(region)) {
+        munmap(base, size);
+        delete_region(region);
+        return NULL;
+    }
+    return region;
 }
 
 struct sim_region *sim_region_foreign(void *base, size_t size,

@@ -78,6 +78,8 @@ struct sim_region {
     uint64_t *pages;
     struct sim_extent *first; /**< lowest address */
 
+    struct sim_advice *advice; /**< about managed memory, by address */
+
     struct sim_area *area; /**< behind the bytes, if they can be shared */
     uint64_t source;       /**< of an import: where it is in the file */
     uint64_t opens;        /**< of an import: how often it was opened */
@@ -129,6 +131,9 @@ struct sim_region *sim_region_device(int device, size_t size, size_t granule,
  *  are not aligned to pages, as they are not by a real driver. */
 struct sim_region *sim_region_host(size_t size, enum sim_region_kind kind,
                                    bool reserve);
+/** The same with an alignment, if that is more than a page of the host. */
+struct sim_region *sim_region_aligned(size_t size, enum sim_region_kind kind,
+                                      size_t alignment);
 /** The same in an area, which becomes the region's. */
 struct sim_region *sim_region_shared(size_t size, enum sim_region_kind kind,
                                      struct sim_area *area);

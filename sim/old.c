@@ -9,6 +9,7 @@
  */
 #define __CUDA_API_VERSION_INTERNAL
 #include "sim/entry.h"
+#include "sim/per_thread.h"
 
 static CUresult refuse(enum sim_call call)
 {
@@ -191,6 +192,44 @@ CUresult CUDAAPI cuStreamGetCaptureInfo(
                                      NULL, NULL);
 }
 
+/* Places were devices once, and the host one of them. */
+static CUmemLocation place_of(CUdevice device)
+{
+    CUmemLocation place;
+
+    place.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST
+                                         : CU_MEM_LOCATION_TYPE_DEVICE;
+    place.id = device;
+    return place;
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count,
+                                    CUdevice dstDevice, CUstream hStream)
+{
+    return cuMemPrefetchAsync_v2(devPtr, count, place_of(dstDevice), 0,
+                                 hStream);
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync_ptsz(CUdeviceptr address, size_t bytes,
+                                         CUdevice device, CUstream stream)
+{
+    return cuMemPrefetchAsync_v2(address, bytes, place_of(device), 0,
+                                 stream == NULL ? CU_STREAM_PER_THREAD
+                                                : stream);
+}
+
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count,
+                             CUmem_advise advice, CUdevice device)
+{
+    return cuMemAdvise_v2(devPtr, count, advice, place_of(device));
+}
+
+CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle,
+                                    unsigned int Flags)
+{
+    return cuIpcOpenMemHandle_v2(pdptr, handle, Flags);
+}
+
 const struct sim_entry sim_old_entries[] = {
     {SIM_cuDeviceTotalMem, 2000, (sim_function)cuDeviceTotalMem, NULL},
     {SIM_cuCtxCreate, 2000, (sim_function)cuCtxCreate, NULL},
@@ -223,6 +262,10 @@ const struct sim_entry sim_old_entries[] = {
      NULL},
     {SIM_cuStreamGetCaptureInfo, 10010, (sim_function)cuStreamGetCaptureInfo,
      NULL},
+    {SIM_cuMemPrefetchAsync, 8000, (sim_function)cuMemPrefetchAsync,
+     (sim_function)cuMemPrefetchAsync_ptsz},
+    {SIM_cuMemAdvise, 8000, (sim_function)cuMemAdvise, NULL},
+    {SIM_cuIpcOpenMemHandle, 4010, (sim_function)cuIpcOpenMemHandle, NULL},
     {SIM_cuGetProcAddress, 11030, (sim_function)cuGetProcAddress, NULL},
 };
 

@@ -183,3 +183,19 @@ CUresult CUDAAPI cuMemcpyPeerAsync_ptsz(CUdeviceptr to, CUcontext to_context,
     return cuMemcpyPeerAsync(to, to_context, from, from_context, bytes,
                              own(stream));
 }
+
+CUresult CUDAAPI cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t bytes,
+                                            CUmemLocation location,
+                                            unsigned int flags,
+                                            CUstream stream)
+{
+    return cuMemPrefetchAsync(address, bytes, location, flags, own(stream));
+}
+
+CUresult CUDAAPI cuStreamAttachMemAsync_ptsz(CUstream stream,
+                                             CUdeviceptr address,
+                                             size_t length,
+                                             unsigned int flags)
+{
+    return cuStreamAttachMemAsync(own(stream), address, length, flags);
+}

@@ -82,6 +82,16 @@ CUresult CUDAAPI cuMemcpyPeerAsync_ptsz(CUdeviceptr to, CUcontext to_context,
                                         CUdeviceptr from,
                                         CUcontext from_context, size_t bytes,
                                         CUstream stream);
+CUresult CUDAAPI cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t bytes,
+                                            CUmemLocation location,
+                                            unsigned int flags,
+                                            CUstream stream);
+CUresult CUDAAPI cuMemPrefetchAsync_ptsz(CUdeviceptr address, size_t bytes,
+                                         CUdevice device, CUstream stream);
+CUresult CUDAAPI cuStreamAttachMemAsync_ptsz(CUstream stream,
+                                             CUdeviceptr address,
+                                             size_t length,
+                                             unsigned int flags);
 
 /* Older forms. */
 

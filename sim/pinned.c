@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory that the device can use: allocated, registered, managed. */
+/* Host memory that the device can use: allocated, registered. */
 #include "sim/memory.h"
 
 #include "sim/context.h"
@@ -198,40 +198,4 @@ static CUresult unregister_range(void *address)
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
     SIM_ENTRY(cuMemHostUnregister, unregister_range(p), NULL, p, 0, 0);
-}
-
-static CUresult allocate_managed(struct sim_thread *self, CUdeviceptr *address,
-                                 size_t bytes, unsigned flags)
-{
-    struct sim_context *context = sim_context_current(self);
-    struct sim_region *region;
-
-    if (address == NULL || bytes == 0 ||
-        (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (sim.devices[context->device]
-            .attributes[CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY] == 0) {
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    if (bytes > SIM_BLOCK_MOST) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    region = sim_region_host(bytes, SIM_REGION_MANAGED, true);
-    if (region == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    region->asked = bytes;
-    region->context = context;
-    region->flags = flags;
-    *address = region->base;
-    sim_order_give(region->base, bytes, NULL);
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize,
-                                   unsigned int flags)
-{
-    SIM_ENTRY(cuMemAllocManaged, allocate_managed(self, dptr, bytesize, flags),
-              NULL, SIM_OUT(dptr), flags, bytesize);
 }

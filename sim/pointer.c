@@ -8,6 +8,13 @@
 #include "sim/pool.h"
 #include "sim/virtual.h"
 
+static bool is_managed(const struct sim_block *block)
+{
+    return block->region->kind == SIM_REGION_MANAGED ||
+           (block->region->pool != NULL &&
+            block->region->pool->type == CU_MEM_ALLOCATION_TYPE_MANAGED);
+}
+
 static int device_of(const struct sim_block *block)
 {
     if (block->mapping != NULL) {
@@ -18,8 +25,10 @@ static int device_of(const struct sim_block *block)
     if (block->region->device >= 0) {
         return block->region->device;
     }
-    return block->region->context != NULL ? block->region->context->device
-                                          : -2;
+    if (block->region->context != NULL) {
+        return block->region->context->device;
+    }
+    return is_managed(block) ? 0 : -2;
 }
 
 static bool on_host(const struct sim_block *block)
@@ -35,11 +44,6 @@ static bool on_host(const struct sim_block *block)
 static bool is_open(const struct sim_block *block)
 {
     return block->mapping == NULL || sim_mapping_is_open(block->mapping);
-}
-
-static bool is_managed(const struct sim_block *block)
-{
-    return block->region->kind == SIM_REGION_MANAGED;
 }
 
 static bool is_plain(const struct sim_block *block)

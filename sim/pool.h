@@ -118,6 +118,9 @@ struct sim_pool *sim_pool_new(const CUmemPoolProps *properties);
 bool sim_pool_take_handle(struct sim_pool *pool);
 void sim_pool_delete(struct sim_pool *pool);
 
+/** A pool goes, and is no place's current one; all of them go. */
+void sim_pool_places_leave(const struct sim_pool *pool);
+void sim_pool_places_reset(void);
 /** The pool imported by that token, or NULL. */
 struct sim_pool *sim_pool_imported(const struct sim_area *token);
 

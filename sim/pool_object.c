@@ -205,6 +205,7 @@ void sim_pools_reset(void)
         free(((struct sim_slot *)(void *)slots.base + i)->inherited);
     }
     sim_slots_clear(&slots);
+    sim_pool_places_reset();
     for (i = 0; i < SIM_MAX_DEVICES; i++) {
         sim.devices[i].default_pool = NULL;
         sim.devices[i].current_pool = NULL;
@@ -361,6 +362,7 @@ static CUresult destroy(const struct sim_thread *self, CUmemoryPool handle)
             sim.devices[d].current_pool = sim.devices[d].default_pool;
         }
     }
+    sim_pool_places_leave(pool);
     if (pool->pending_extents != 0) {
         report_pending(self, pool);
     }
