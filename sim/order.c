@@ -63,7 +63,6 @@ void sim_order_of_stream_end(const struct sim_stream *stream)
         (void)sim_clock_join(&context->gone_blocking, &stream->clock);
         (void)sim_clock_add(&context->gone_blocking, stream->line,
                             stream->enqueued);
-        context->blocking_version++;
     }
 }
 

@@ -49,6 +49,16 @@ static void by_two_events(void)
     sim->freed(ARENA, 2 * BLOCK, world.c);
 }
 
+static void by_second_event(void)
+{
+    live(ARENA, world.a);
+    wait_for(world.b, world.a, 0);
+    use(world.arena + BLOCK, world.b);
+    live(ARENA, world.a);
+    wait_for(world.b, world.a, 1);
+    live(ARENA, world.b);
+}
+
 /* What an event stood for when a stream waited counts, not what later. */
 static void event_recorded_again(void)
 {
@@ -440,6 +450,7 @@ const struct order_program order_right[] = {
     {"by an event", by_event, 0},
     {"by a chain of events", by_chain, 0},
     {"by two events", by_two_events, 0},
+    {"by a second event", by_second_event, 0},
     {"by an event that is recorded again", event_recorded_again, 0},
     {"by an event that is destroyed", event_destroyed, 0},
     {"pieces", pieces, 0},

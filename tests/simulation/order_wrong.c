@@ -42,6 +42,30 @@ static void event_before_last_use(void)
     live(ARENA, world.b);
 }
 
+/* The stream had not waited for the other use when the event was recorded. */
+static void event_before_wait(void)
+{
+    hand_out(ARENA, world.a);
+    wait_for(world.b, world.a, 0);
+    use(ARENA, world.b);
+    drv.cuEventRecord(world.event[1], world.a);
+    wait_for(world.a, world.b, 2);
+    take_back(ARENA, world.a);
+    drv.cuStreamWaitEvent(world.c, world.event[1], 0);
+    live(ARENA, world.c);
+}
+
+/* The same with a wait that comes by itself. */
+static void event_before_legacy(void)
+{
+    hand_out(ARENA, CU_STREAM_LEGACY);
+    drv.cuEventRecord(world.event[0], world.x);
+    use(ARENA, CU_STREAM_LEGACY);
+    take_back(ARENA, world.x);
+    drv.cuStreamWaitEvent(world.c, world.event[0], 0);
+    live(ARENA, world.c);
+}
+
 static void wait_comes_after(void)
 {
     live(ARENA, world.a);
@@ -94,6 +118,7 @@ static void same_token(void)
 static void not_blocking(void)
 {
     live(ARENA, world.a);
+    use(ARENA + BLOCK, world.x);
     live(ARENA, CU_STREAM_LEGACY);
 }
 
@@ -382,6 +407,9 @@ const struct order_program order_wrong[] = {
     {"event that was never recorded", unrecorded_event,
      CCMR_SIM_HANDED_OUT_EARLY},
     {"event before the last use", event_before_last_use,
+     CCMR_SIM_HANDED_OUT_EARLY},
+    {"event before the wait", event_before_wait, CCMR_SIM_HANDED_OUT_EARLY},
+    {"event before the legacy stream's work", event_before_legacy,
      CCMR_SIM_HANDED_OUT_EARLY},
     {"wait that comes after", wait_comes_after, CCMR_SIM_HANDED_OUT_EARLY},
     {"wait of another stream", wait_of_another_stream,
