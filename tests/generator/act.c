@@ -319,5 +319,6 @@ void act(model *m, worker *w, const op *o)
     } else {
         acts[o->kind].run(m, w, o);
     }
+    hazards_check();
     (void)pthread_mutex_unlock(&m->lock);
 }

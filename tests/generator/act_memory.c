@@ -41,21 +41,28 @@ static void expect_refusal(const char *call, ccmr_status status,
 
 /* ---- allocate ---------------------------------------------------------------------- */
 
-static ccmr_status allocate(model *m, const op *o, const track *t, block *b)
+/* What the library gave; not the block's before that is looked at again. */
+typedef struct gift {
+    void *ptr;
+    ccmr_buffer *buffer;
+} gift;
+
+static ccmr_status allocate(const model *m, const op *o, const track *t,
+                            gift *got)
 {
     const ccmr_buffer_options options = {sizeof(options), o->alignment};
     ccmr_status status;
 
     if (o->word == AS_BUFFER) {
-        status = ccmr_buffer_create(m->resource, b->bytes, &options, t->handle,
-                                    &b->buffer);
+        status = ccmr_buffer_create(m->resource, (size_t)o->bytes, &options,
+                                    t->handle, &got->buffer);
         if (status == CCMR_SUCCESS) {
-            b->ptr = ccmr_buffer_ptr(b->buffer);
+            got->ptr = ccmr_buffer_ptr(got->buffer);
         }
         return status;
     }
-    return ccmr_resource_allocate(m->resource, b->bytes, o->alignment,
-                                  t->handle, &b->ptr);
+    return ccmr_resource_allocate(m->resource, (size_t)o->bytes, o->alignment,
+                                  t->handle, &got->ptr);
 }
 
 /* Is there no room, as far as the program knows? */
@@ -129,16 +136,20 @@ static void block_begin(model *m, worker *w, block *b, track *t)
                    m->properties.access == CCMR_ACCESS_HOST;
     if (b->ptr != NULL && m->properties.device_accessible && !t->capturing) {
         driver_enter(m, &in);
-        announce_handed_out(b->ptr, b->bytes, t->handle);
+        announce_handed_out(m, b, t);
         use_note(m, t, &b->writer);
+        if (m->p->order) {
+            use_note(m, t, &b->born);
+        }
         driver_leave(&in);
     }
 }
 
 /* It was full. When all work is done there must be no more room than that. */
 static void check_patience(model *m, worker *w, const op *o, const track *t,
-                           block *b, ccmr_status status)
+                           ccmr_status status)
 {
+    gift got = {NULL, NULL};
     ccmr_status again;
     inside in;
 
@@ -151,11 +162,12 @@ static void check_patience(model *m, worker *w, const op *o, const track *t,
     sync_all(m, w);
     checks_compare(m);
     driver_leave(&in);
-    again = allocate(m, o, t, b);
+    again = allocate(m, o, t, &got);
     if (again == CCMR_SUCCESS) {
         fail(FAULT_STATUS,
-             "%s for %zu bytes, though there is room when work is done",
-             ccmr_status_name(status), b->bytes);
+             "%s for %" PRIu64 " bytes, though there is room when work is "
+             "done",
+             ccmr_status_name(status), o->bytes);
     }
 }
 
@@ -187,7 +199,7 @@ static void check_allocated(model *m, worker *w, const op *o, track *t,
         }
     }
     if (!met && want == CCMR_SUCCESS) {
-        check_patience(m, w, o, t, b, status);
+        check_patience(m, w, o, t, status);
     }
     memset(b, 0, sizeof(*b));
 }
@@ -196,6 +208,7 @@ void act_allocate(model *m, worker *w, const op *o)
 {
     block *b = &m->blocks[o->block];
     track *t = track_of(m, w, o->stream);
+    gift got = {NULL, NULL};
     ccmr_status status;
     int met;
 
@@ -214,9 +227,11 @@ void act_allocate(model *m, worker *w, const op *o)
     b->alignment = o->alignment;
     t->pins++;
     call_begin(m, w);
-    status = allocate(m, o, t, b);
+    status = allocate(m, o, t, &got);
     met = call_end(m, w);
     t->pins--;
+    b->ptr = got.ptr;
+    b->buffer = got.buffer;
     check_allocated(m, w, o, t, b, status, met);
 }
 
@@ -310,6 +325,13 @@ static int plan_free(const model *m, const worker *w, const block *b,
     return plan_named(m, w, b, stream, how);
 }
 
+static void order_use(const block *b, const plan *how, const mem_use *use)
+{
+    if (!use->noted && !(how->edge && use->on == b->recorded)) {
+        use_before(how->on, use);
+    }
+}
+
 /* The duty of whoever frees: all uses come before, but for those that the
    library orders itself. */
 static void order_free(const model *m, block *b, const plan *how)
@@ -324,17 +346,19 @@ static void order_free(const model *m, block *b, const plan *how)
     if (how->on == NULL || at_once(m)) {
         block_finish(b);
     } else {
-        for (i = 0; i <= b->reader_count; i++) {
-            const mem_use *use =
-                i < b->reader_count ? &b->readers[i] : &b->writer;
-
-            if (!use->noted && !(how->edge && use->on == b->recorded)) {
-                use_before(how->on, use);
-            }
+        use_before(how->on, &b->born);
+        order_use(b, how, &b->writer);
+        for (i = 0; i < b->reader_count; i++) {
+            order_use(b, how, &b->readers[i]);
+        }
+        for (i = 0; i < b->past_count; i++) {
+            order_use(b, how, &b->past[i]);
         }
     }
-    announce_handed_back(b->ptr, b->bytes,
-                         how->on != NULL ? how->on->handle : NULL);
+    if (how->edge) {
+        announce_noted(m, b, b->recorded, 1);
+    }
+    announce_freed(m, b, how->on);
     driver_leave(&in);
 }
 
@@ -366,6 +390,9 @@ static void end_free(model *m, block *b, const plan *how, ccmr_status status,
         expect_success("free", status, met);
     }
     if (status != CCMR_SUCCESS) { /* the block is whole */
+        if (b->ptr != NULL && how->want == CCMR_SUCCESS) {
+            announce_not_freed(m, b);
+        }
         b->state = BLOCK_LIVE;
         b->going = 0;
         m->live_bytes += b->bytes;
@@ -374,7 +401,7 @@ static void end_free(model *m, block *b, const plan *how, ccmr_status status,
         return;
     }
     driver_enter(m, &in);
-    block_forget_uses(m, b);
+    block_forget(m, b);
     driver_leave(&in);
     memset(b, 0, sizeof(*b));
 }
@@ -431,9 +458,14 @@ void free_finally(model *m, worker *w, block *b)
 
 /* ---- notes, streams, forms ------------------------------------------------------------ */
 
-static void mark_noted(block *b, const track *t)
+static void mark_noted(const model *m, block *b, const track *t)
 {
     unsigned i;
+    inside in;
+
+    driver_enter(m, &in);
+    announce_noted(m, b, t, 0);
+    driver_leave(&in);
 
     b->writer.noted |= b->writer.on == t;
     for (i = 0; i < b->reader_count; i++) {
@@ -472,7 +504,7 @@ void act_note(model *m, worker *w, const op *o)
     }
     expect_success("note_use", status, met);
     if (status == CCMR_SUCCESS) {
-        mark_noted(b, t);
+        mark_noted(m, b, t);
     }
 }
 
@@ -559,6 +591,7 @@ void act_adopt(model *m, worker *w, const op *o)
     block *b = &m->blocks[o->block];
     track *t = track_of(m, w, o->stream);
     ccmr_buffer_source source = CCMR_BUFFER_SOURCE_INIT;
+    ccmr_buffer *buffer = NULL;
     ccmr_status status;
     int met;
 
@@ -575,12 +608,13 @@ void act_adopt(model *m, worker *w, const op *o)
     b->state = BLOCK_BUSY;
     t->pins++;
     call_begin(m, w);
-    status = ccmr_buffer_from_handle(b->ptr, b->bytes, &source, &b->buffer);
+    status = ccmr_buffer_from_handle(b->ptr, b->bytes, &source, &buffer);
     met = call_end(m, w);
     t->pins--;
     b->state = BLOCK_LIVE;
     expect_success("ccmr_buffer_from_handle", status, met);
     if (status == CCMR_SUCCESS) {
+        b->buffer = buffer;
         m->open_buffers++;
         b->recorded = t;
         b->recorded_registered = t->registered;

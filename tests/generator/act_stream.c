@@ -43,6 +43,7 @@ void act_stream(model *m, worker *w, const op *o)
 {
     ccmr_status status = CCMR_SUCCESS;
     int device = o->word == AS_ELSEWHERE ? 1 - m->home : m->home;
+    CUstream handle = NULL;
     track *t;
     int met = 0;
 
@@ -61,9 +62,12 @@ void act_stream(model *m, worker *w, const op *o)
         call_begin(m, w);
         status = o->word == AS_OURS
                      ? ccmr_stream_create(
-                           device, CCMR_STREAM_FLAG_NON_BLOCKING, &t->handle)
+                           device, CCMR_STREAM_FLAG_NON_BLOCKING, &handle)
                      : ccmr_stream_register(t->handle);
         met = call_end(m, w);
+        if (o->word == AS_OURS) {
+            t->handle = handle;
+        }
         expect_success(o->word == AS_OURS ? "ccmr_stream_create"
                                           : "ccmr_stream_register",
                        status, met);

@@ -1,20 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a block changes hands. A simulator that checks the order of accesses
- * is told here whose the memory is from now on; its calls go in between.
+ * What the simulator's check of order is told: where a block changes hands,
+ * what the resource has been told of, what the host itself touches. It knows
+ * of all else by the driver calls. What it finds is a failure.
  */
 #include "tests/generator/model.h"
 
-void announce_handed_out(const void *ptr, size_t bytes, CUstream stream)
+/* Memory that the host may touch at once is handed out to it. */
+static void *receiver(const model *m, CUstream stream)
 {
-    (void)ptr;
-    (void)bytes;
-    (void)stream;
+    return m->properties.host_accessible &&
+                   m->properties.access == CCMR_ACCESS_HOST
+               ? CCMR_SIM_HOST
+               : (void *)stream;
 }
 
-void announce_handed_back(const void *ptr, size_t bytes, CUstream stream)
+static int is_checked(const model *m)
 {
-    (void)ptr;
-    (void)bytes;
-    (void)stream;
+    return m->p->order && m->properties.device_accessible;
+}
+
+void announce_handed_out(const model *m, const block *b, const track *t)
+{
+    if (is_checked(m)) {
+        (void)simulator->handed_out((uintptr_t)b->ptr, b->bytes,
+                                    receiver(m, t->handle));
+    }
+}
+
+void announce_freed(const model *m, const block *b, const track *t)
+{
+    if (is_checked(m)) {
+        (void)simulator->freed((uintptr_t)b->ptr, b->bytes,
+                               t != NULL ? (void *)t->handle : CCMR_SIM_HOST);
+    }
+}
+
+void announce_not_freed(const model *m, const block *b)
+{
+    if (is_checked(m)) {
+        (void)simulator->not_freed((uintptr_t)b->ptr, b->bytes);
+    }
+}
+
+void announce_noted(const model *m, const block *b, const track *t,
+                    int until_free)
+{
+    if (is_checked(m)) {
+        (void)simulator->noted((uintptr_t)b->ptr, b->bytes, t->handle,
+                               until_free);
+    }
+}
+
+void announce_touched(const model *m, const block *b)
+{
+    if (is_checked(m)) {
+        (void)simulator->used((uintptr_t)b->ptr, b->bytes, CCMR_SIM_HOST);
+    }
+}
+
+void hazards_check(void)
+{
+    ccmr_sim_hazard hazard = {.size = sizeof(hazard)};
+
+    if (simulator->hazards() != 0) {
+        (void)simulator->hazard_read(0, &hazard);
+        fail(FAULT_ORDER, "%s", hazard.text);
+    }
 }

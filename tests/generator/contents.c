@@ -128,6 +128,7 @@ void block_fill_on_host(model *m, block *b)
         block_finish(b);
     }
     block_forget_uses(m, b);
+    announce_touched(m, b);
     for (i = 0; i < count; i++) {
         unsigned char *to = (unsigned char *)b->ptr + places[i].offset;
 
@@ -306,6 +307,7 @@ void block_check_on_host(model *m, const block *b, unsigned number)
     unsigned count = places_of(b, places);
     unsigned i;
 
+    announce_touched(m, b);
     for (i = 0; i < count && b->holds.count != 0; i++) {
         compare_place(&check, &places[i],
                       (const unsigned char *)b->ptr + places[i].offset);

@@ -64,6 +64,7 @@ static struct {
     unsigned operations;
     unsigned threads;
     int free_running; /* -1: now and then */
+    int order;        /* the same */
     int patient;
     int verbose;
 } options = {
@@ -72,6 +73,7 @@ static struct {
     .seconds = 60,
     .operations = 90,
     .free_running = -1,
+    .order = -1,
 };
 
 static double now(void)
@@ -109,7 +111,7 @@ static void tell(const trial *t)
         (void)snprintf(where, sizeof(where), "operation %u", t->op + 1);
     }
     tap_diag("%s at %s: %s", fault_name(t->fault), where, t->text);
-    if (t->said[0] != '\0') {
+    if (t->said[0] != '\0' && t->fault != FAULT_ORDER) {
         tap_diag("%s", t->said);
     }
 }
@@ -138,6 +140,7 @@ static void run_seed(program *p, subject *s, uint64_t seed)
     (void)snprintf(p->stack, sizeof(p->stack), "%s", s->stack);
     p->threads = options.threads;
     p->patient = s->patient | options.patient;
+    p->order = options.order;
     p->free_running =
         options.free_running >= 0 ? options.free_running : seed % 5 == 0;
     program_make(p, seed, options.operations);
@@ -246,6 +249,7 @@ static int usage(FILE *to, int status)
         "  --threads N       of a program, 1 to 4 (by chance)\n"
         "  --free-running    threads run as they like (every fifth program)\n"
         "  --ordered         they never do\n"
+        "  --order yes|no    check the order of accesses (in most programs)\n"
         "  --patient         out of memory only when no work is pending\n"
         "  --limit S         seconds that one program may take (20)\n"
         "  --script FILE     run the program of this file (-: the input)\n"
@@ -286,6 +290,7 @@ static void print_program(program *p, const char *text)
                                      : usual[0].stack);
     p->threads = options.threads;
     p->free_running = options.free_running > 0;
+    p->order = options.order;
     program_make(p, strtoull(text, NULL, 10), options.operations);
     program_print(p, stdout);
 }
@@ -301,6 +306,7 @@ static const struct option long_options[] = {
     {"threads", required_argument, NULL, 'T'},
     {"free-running", no_argument, NULL, 'f'},
     {"ordered", no_argument, NULL, 'o'},
+    {"order", required_argument, NULL, 'O'},
     {"patient", no_argument, NULL, 'p'},
     {"limit", required_argument, NULL, 'l'},
     {"script", required_argument, NULL, 'S'},
@@ -340,6 +346,9 @@ static int take_option(int option, task *what, const char **argument)
     case 'o':
         options.free_running = 0;
         return 1;
+    case 'O':
+        options.order = strcmp(optarg, "yes") == 0;
+        return options.order || strcmp(optarg, "no") == 0;
     case 'p':
         options.patient = 1;
         return 1;
@@ -387,7 +396,7 @@ int main(int argc, char **argv)
         run_script(&p, argument);
     } else if (what == PLANTED) {
         planted_run(
-            argument, options.operations,
+            argument, options.operations, options.order,
             options.last_seed != UINT64_MAX ? (unsigned)options.last_seed : 0);
     } else {
         if (options.count == 0) {

@@ -153,6 +153,9 @@ static void choose_flavour(maker *m)
     if (p->memory == 0 && chance_percent(&m->dice, 15)) {
         p->memory = 96 * MIB;
     }
+    if (p->order < 0) {
+        p->order = chance_percent(&m->dice, 60);
+    }
     p->schedule =
         chance_percent(&m->dice, 5) ? 0 : 1 + chance_next(&m->dice) % 1000000;
     m->stream_slots = 1 + chance_below(&m->dice, PROGRAM_STREAMS);

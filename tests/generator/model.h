@@ -26,6 +26,7 @@
 #include "tests/support/api.h"
 
 #define BLOCK_READERS 8
+#define BLOCK_PAST 8
 #define BLOCK_PARTS 6
 #define PENDING_CHECKS 256
 #define MODEL_EVENTS 1024
@@ -87,6 +88,11 @@ typedef struct block {
     mem_use writer;
     mem_use readers[BLOCK_READERS];
     unsigned reader_count;
+    /* With the check of order, which sees no use through another one: where it
+       was handed out, and the last use on each stream before the writer. */
+    mem_use born;
+    mem_use past[BLOCK_PAST];
+    unsigned past_count;
 } block;
 
 /* A copy to the host that is compared when it is known to be done. */
@@ -197,6 +203,8 @@ void block_before_write(const block *b, track *on);
 void block_before_read(const block *b, track *on);
 void block_finish(block *b);
 void block_forget_uses(model *m, block *b);
+/* The block goes: all that is known of it. */
+void block_forget(model *m, block *b);
 /* A read, a write has been enqueued. 0: no room for more readers. */
 int block_can_read(const block *b);
 void block_was_read(model *m, block *b, track *on);
@@ -250,8 +258,21 @@ void act_capture(model *m, worker *w, const op *o);
 void act_end(model *m, worker *w, const op *o);
 void capture_end(model *m, track *t);
 
-/* announce.c: tell the simulator who has which memory. */
-void announce_handed_out(const void *ptr, size_t bytes, CUstream stream);
-void announce_handed_back(const void *ptr, size_t bytes, CUstream stream);
+/* ---- announce.c: under the lock, inside driver_enter ---- */
+
+/* The block was handed out on the stream; is about to be freed on it (NULL:
+   all work is done). */
+void announce_handed_out(const model *m, const block *b, const track *t);
+void announce_freed(const model *m, const block *b, const track *t);
+/* The free was refused. */
+void announce_not_freed(const model *m, const block *b);
+/* The resource knows of the stream's uses of it: those up to now, or up to
+   the free. */
+void announce_noted(const model *m, const block *b, const track *t,
+                    int until_free);
+/* The host itself reads or writes it. */
+void announce_touched(const model *m, const block *b);
+/* Fails if the simulator has seen a hazard. */
+void hazards_check(void);
 
 #endif

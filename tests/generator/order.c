@@ -121,6 +121,15 @@ void block_forget_uses(model *m, block *b)
     }
 }
 
+void block_forget(model *m, block *b)
+{
+    block_forget_uses(m, b);
+    use_forget(m, &b->born);
+    while (b->past_count > 0) {
+        use_forget(m, &b->past[--b->past_count]);
+    }
+}
+
 static unsigned find_reader(const block *b, const track *on)
 {
     unsigned i = 0;
@@ -150,10 +159,39 @@ void block_was_read(model *m, block *b, track *on)
     use_note(m, on, &b->readers[i]);
 }
 
+/* A use that the writer covers. */
+static void keep_past(model *m, block *b, mem_use *use)
+{
+    unsigned i = 0;
+
+    if (!m->p->order || is_finished(use)) {
+        use_forget(m, use);
+        return;
+    }
+    while (i < b->past_count && b->past[i].on != use->on) {
+        i++;
+    }
+    if (i == BLOCK_PAST) {
+        use_finish(use);
+        use_forget(m, use);
+        return;
+    }
+    if (i < b->past_count) {
+        use_forget(m, &b->past[i]);
+    } else {
+        b->past_count++;
+    }
+    b->past[i] = *use;
+    *use = (mem_use){NULL, 0, NULL, 0};
+}
+
 void block_was_written(model *m, block *b, track *on)
 {
+    keep_past(m, b, &b->writer);
+    while (b->reader_count > 0) {
+        keep_past(m, b, &b->readers[--b->reader_count]);
+    }
     b->touchable = 0;
-    block_forget_uses(m, b);
     use_note(m, on, &b->writer);
 }
 

@@ -109,6 +109,9 @@ void program_print(const program *p, FILE *to)
     if (p->memory != 0) {
         (void)fprintf(to, "memory %" PRIu64 "\n", p->memory);
     }
+    if (p->order) {
+        (void)fputs("order\n", to);
+    }
     if (p->free_running) {
         (void)fputs("free_running\n", to);
     }
@@ -254,6 +257,10 @@ static int read_head(program *p, const char *line)
                        (int)sizeof(p->stack)
                    ? 1
                    : -1;
+    }
+    if (strcmp(line, "order") == 0) {
+        p->order = 1;
+        return 1;
     }
     if (strcmp(line, "free_running") == 0) {
         p->free_running = 1;

@@ -124,6 +124,7 @@ typedef struct program {
     unsigned threads;
     unsigned devices;
     uint64_t memory;  /* of each device; 0: plenty */
+    int order;        /* the simulator checks the order of accesses */
     int free_running; /* threads run as they like, else in the order of ops */
     int patient; /* the resource waits for what it has before it says full */
     size_t count;
@@ -145,7 +146,8 @@ void program_print(const program *p, FILE *to);
 unsigned program_read(program *p, FILE *from, const char **why);
 
 /* Make one from a seed. stack, free_running, patient are set before, and so
-   are those of threads, devices and memory that are not 0; about `operations`
+   are those of threads, devices and memory that are not 0, and order if it is
+   not -1; about `operations`
    operations. */
 void program_make(program *p, uint64_t seed, unsigned operations);
 

@@ -13,6 +13,7 @@
 typedef enum fault_class {
     FAULT_NONE,
     FAULT_CONTENTS, /* a block has not what its owner wrote */
+    FAULT_ORDER,    /* an access that nothing orders behind an earlier one */
     FAULT_OVERLAP,  /* memory was handed out twice */
     FAULT_STATUS,   /* an answer that the contract forbids */
     FAULT_CAPTURE,  /* a capture was disturbed */

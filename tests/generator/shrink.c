@@ -121,6 +121,11 @@ static void plainer_head(search *s)
         s->candidate->memory = 0;
         (void)take(s);
     }
+    if (s->best->order && s->found->fault != FAULT_ORDER) {
+        begin(s);
+        s->candidate->order = 0;
+        (void)take(s);
+    }
     if (s->best->free_running) {
         begin(s);
         s->candidate->free_running = 0;

@@ -21,8 +21,9 @@ static int said_file = -1;
 const char *fault_name(fault_class fault)
 {
     static const char *const names[FAULT_CLASSES] = {
-        "none",    "contents", "overlap", "status", "capture", "state",
-        "figures", "left",     "driver",  "crash",  "hang",    "program",
+        "none",    "contents", "order",   "overlap", "status",
+        "capture", "state",    "figures", "left",    "driver",
+        "crash",   "hang",     "program",
     };
 
     return names[fault];
@@ -55,12 +56,9 @@ static _Noreturn void run_child(const program *p)
     run_program(p);
 }
 
-/* What it wrote to standard error: the end of it. */
 static void read_said(trial *t)
 {
-    off_t length = lseek(said_file, 0, SEEK_END);
-    off_t from = length > TRIAL_SAID - 1 ? length - (TRIAL_SAID - 1) : 0;
-    ssize_t got = pread(said_file, t->said, TRIAL_SAID - 1, from);
+    ssize_t got = pread(said_file, t->said, TRIAL_SAID - 1, 0);
 
     t->said[got > 0 ? got : 0] = '\0';
 }

@@ -9,13 +9,13 @@
 #include "tests/generator/program.h"
 #include "tests/generator/report.h"
 
-#define TRIAL_SAID 1024
+#define TRIAL_SAID 2000
 
 typedef struct trial {
     fault_class fault;
     unsigned op; /* that was executed last, or OP_FINISH */
     char text[1536];
-    char said[TRIAL_SAID]; /* the end of what it wrote to standard error */
+    char said[TRIAL_SAID]; /* the first of what it wrote to standard error */
     uint64_t done;
     uint64_t left_out;
     uint64_t allocations;

@@ -325,6 +325,7 @@ void world_begin(model *m)
     driver_leave(&in);
     baseline = census();
     (void)simulator->set_seed(m->p->schedule);
+    (void)simulator->check_order(m->p->order);
     make_resource(m);
     m->legacy = track_new(m, CU_STREAM_LEGACY, STREAM_LEGACY, m->home);
     m->legacy->registered = 1;
@@ -474,6 +475,7 @@ void world_end(model *m)
     sync_all(m, &w);
     free_model(m);
     driver_leave(&in);
+    hazards_check();
     compare_census(m);
     driver_enter(m, &in);
     need(api.cuMemFree(m->scratch), "cuMemFree");
