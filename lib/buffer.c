@@ -274,8 +274,15 @@ static void buffer_end(ccmr_buffer *buffer)
 static ccmr_status check_recorded(const ccmr_buffer *buffer,
                                   ccmr_stream chosen)
 {
+    ccmr_properties properties = {.size = sizeof(properties)};
+
     if (chosen != buffer->stream || ccmr__buffer_stream_known(buffer)) {
         return CCMR_SUCCESS;
+    }
+    if (ccmr_resource_describe(buffer->resource, &properties) ==
+            CCMR_SUCCESS &&
+        properties.free_stream == CCMR_FREE_AT_ONCE) {
+        return CCMR_SUCCESS; /* streams do not matter */
     }
     if (chosen == CCMR_STREAM_PER_THREAD) {
         return ccmr__fail(CCMR_ERROR_WRONG_THREAD,
@@ -303,13 +310,11 @@ static ccmr_status order_device(const ccmr_buffer *buffer, ccmr_stream chosen,
         if (status == CCMR_SUCCESS) {
             status = ccmr__stream_device(chosen, &ordinal);
         }
-        if (status == CCMR_SUCCESS && ordinal < 0 &&
-            buffer->stream_id != 0) {
+        if (status == CCMR_SUCCESS && ordinal < 0 && buffer->stream_id != 0) {
             status = ccmr__stream_device(buffer->stream, &ordinal);
         }
     }
-    return status == CCMR_SUCCESS ? ccmr__device_use(ordinal, device)
-                                  : status;
+    return status == CCMR_SUCCESS ? ccmr__device_use(ordinal, device) : status;
 }
 
 /* Everything that the free has to come after. */

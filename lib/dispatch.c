@@ -63,7 +63,11 @@ ccmr_status ccmr__describe_failure(const ccmr_resource *resource,
     ccmr__thread *self = ccmr__thread_self();
     ccmr_error_detail *detail = &self->detail;
 
-    if (self->failures == before || detail->status != status) {
+    if (!ccmr__is_status(status)) {
+        status =
+            ccmr__fail(CCMR_ERROR_USER, "%s returned %d, which is no status",
+                       resource->name, (int)status);
+    } else if (self->failures == before || detail->status != status) {
         (void)ccmr__fail(status, "%s: %s", resource->name,
                          ccmr_status_text(status));
     }
@@ -216,6 +220,7 @@ ccmr_status(ccmr_resource_choose_free_stream)(ccmr_resource *resource,
                                               ccmr_stream *chosen)
 {
     ccmr_status status = ccmr__process_check();
+    unsigned depth = 0;
     unsigned before;
 
     if (status != CCMR_SUCCESS) {
@@ -238,6 +243,10 @@ ccmr_status(ccmr_resource_choose_free_stream)(ccmr_resource *resource,
     requested = ccmr__stream_default(requested);
     while (resource->ops.choose_free_stream == NULL) {
         ccmr_resource *upstream;
+
+        if (++depth > CCMR__STACK_MOST) {
+            return ccmr__fail_depth(resource);
+        }
 
         if (resource->ops.upstream == NULL ||
             resource->ops.upstream(resource->self, 0, &upstream) !=

@@ -49,7 +49,11 @@ static ccmr_status pass(const ccmr_resource *resource, unsigned before,
                         ccmr_status status)
 {
     if (status != CCMR_SUCCESS) {
-        if (failures() == before || ccmr__error()->status != status) {
+        if (!ccmr__is_status(status)) {
+            status = ccmr__fail(CCMR_ERROR_USER,
+                                "%s returned %d, which is no status",
+                                resource->name, (int)status);
+        } else if (failures() == before || ccmr__error()->status != status) {
             (void)ccmr__fail(status, "%s: %s", resource->name,
                              ccmr_status_text(status));
         }
@@ -136,7 +140,7 @@ ccmr_status ccmr__describe_upstream(ccmr_resource *upstream,
 /* One resource and, after it, what is under it. In a chain the bytes that one
  * gives back go into the next, so that the larger figure counts. */
 static ccmr_status trim_down(ccmr_resource *resource, size_t keep,
-                             ccmr_trim_result *result)
+                             unsigned depth, ccmr_trim_result *result)
 {
     unsigned before = failures();
     ccmr_status status = CCMR_SUCCESS;
@@ -145,14 +149,20 @@ static ccmr_status trim_down(ccmr_resource *resource, size_t keep,
     size_t i;
 
     *result = (ccmr_trim_result){.size = sizeof(*result)};
+    if (depth > CCMR__STACK_MOST) {
+        return ccmr__fail_depth(resource);
+    }
     if (resource->ops.trim != NULL) {
         status = pass(resource, before,
                       resource->ops.trim(resource->self, keep, result));
     }
     for (i = 0; (upstream = upstream_of(resource, i)) != NULL; i++) {
         ccmr_trim_result below;
-        ccmr_status other = trim_down(upstream, keep, &below);
+        ccmr_status other = trim_down(upstream, keep, depth + 1, &below);
 
+        if (other == CCMR_ERROR_OUT_OF_RANGE) {
+            return other; /* a stack without an end has no last upstream */
+        }
         if (status == CCMR_SUCCESS) {
             status = other;
         }
@@ -182,7 +192,7 @@ ccmr_status ccmr_resource_trim(ccmr_resource *resource, size_t keep,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    status = trim_down(resource, keep, &own);
+    status = trim_down(resource, keep, 0, &own);
     if (status == CCMR_SUCCESS && result != NULL) {
         status = ccmr__struct_write(
             result, &own, sizeof(own),
@@ -253,20 +263,16 @@ ccmr_status(ccmr_resource_note_use)(ccmr_resource *resource, void *ptr,
 {
     unsigned before = failures();
     ccmr_status status = check_use(resource, ptr, stream, "note_use");
-    ccmr_resource *taker = resource;
 
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    while (taker != NULL && taker->ops.note_use == NULL) {
-        taker = upstream_of(taker, 0);
-    }
-    if (taker == NULL) {
+    if (resource->ops.note_use == NULL) {
         return unsupported(resource, "note_use");
     }
-    return pass(
-        taker, before,
-        taker->ops.note_use(taker->self, ptr, ccmr__stream_default(stream)));
+    return pass(resource, before,
+                resource->ops.note_use(resource->self, ptr,
+                                       ccmr__stream_default(stream)));
 }
 
 ccmr_status(ccmr_resource_hold_until_free)(ccmr_resource *resource, void *ptr,
@@ -274,20 +280,16 @@ ccmr_status(ccmr_resource_hold_until_free)(ccmr_resource *resource, void *ptr,
 {
     unsigned before = failures();
     ccmr_status status = check_use(resource, ptr, stream, "hold_until_free");
-    ccmr_resource *taker = resource;
 
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    while (taker != NULL && taker->ops.hold_until_free == NULL) {
-        taker = upstream_of(taker, 0);
-    }
-    if (taker == NULL) {
+    if (resource->ops.hold_until_free == NULL) {
         return unsupported(resource, "hold_until_free");
     }
-    return pass(taker, before,
-                taker->ops.hold_until_free(taker->self, ptr,
-                                           ccmr__stream_default(stream)));
+    return pass(resource, before,
+                resource->ops.hold_until_free(resource->self, ptr,
+                                              ccmr__stream_default(stream)));
 }
 
 static ccmr_status unknown_option(const ccmr_resource *resource,

@@ -80,8 +80,7 @@ static ccmr_status describe_new(ccmr_resource *resource)
 {
     ccmr_properties properties = {.size = sizeof(properties), .device = -1};
     unsigned before = ccmr__thread_self()->failures;
-    ccmr_status status =
-        resource->ops.describe(resource->self, &properties);
+    ccmr_status status = resource->ops.describe(resource->self, &properties);
 
     if (status == CCMR_SUCCESS) {
         status = check_properties(&properties);
@@ -141,8 +140,8 @@ ccmr_status ccmr_resource_create(const ccmr_resource_ops *ops, void *self,
                           "no memory for a resource");
     }
     memset(made, 0, sizeof(*made));
-    status = ccmr__struct_read(&made->ops, sizeof(made->ops), ops,
-                               OPS_MINIMUM, "ccmr_resource_ops");
+    status = ccmr__struct_read(&made->ops, sizeof(made->ops), ops, OPS_MINIMUM,
+                               "ccmr_resource_ops");
     if (status == CCMR_SUCCESS) {
         status = check_ops(&made->ops);
     }
@@ -202,8 +201,8 @@ static int claim_destroy(ccmr_resource *resource)
  * A block or a holder has gone and the resource is closing. The caller is
  * inside its shard and stays there until it no longer touches the resource.
  */
-void ccmr__resource_leave_closing(ccmr_resource *resource,
-                                  ccmr__shard *shard, unsigned slot)
+void ccmr__resource_leave_closing(ccmr_resource *resource, ccmr__shard *shard,
+                                  unsigned slot)
 {
     int last;
 
@@ -376,4 +375,19 @@ ccmr_status ccmr__resources_retire(ccmr_stream stream)
     }
     free(resources);
     return first;
+}
+
+/* ---- implementers that do not keep to the contract ------------------------- */
+
+ccmr_status ccmr__fail_depth(const ccmr_resource *resource)
+{
+    return ccmr__fail(CCMR_ERROR_OUT_OF_RANGE,
+                      "%s has more than %u resources under it, or is its own "
+                      "upstream",
+                      resource->name, CCMR__STACK_MOST);
+}
+
+int ccmr__is_status(ccmr_status status)
+{
+    return strcmp(ccmr_status_name(status), "CCMR_ERROR_UNKNOWN") != 0;
 }

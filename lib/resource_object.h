@@ -42,7 +42,7 @@ struct ccmr_resource {
 
     _Alignas(64) atomic_long references;
     pthread_mutex_t lock; /* decides who destroys */
-    int flushing; /* closing, and its caches are being given back */
+    int flushing;         /* closing, and its caches are being given back */
     int destroyed;
     ccmr_resource *next; /* all resources with retire_stream: list_lock */
     ccmr_resource **link;
@@ -50,10 +50,20 @@ struct ccmr_resource {
     ccmr__census census;
 };
 
-/** Out of line half of ccmr__resource_leave(). */
-void ccmr__resource_leave_closing(ccmr_resource *resource,
-                                  ccmr__shard *shard, unsigned slot)
+/** How deep a stack may be where it is walked: one that is its own upstream
+ * ends there. */
+#define CCMR__STACK_MOST 1024u
+
+/** The stack under `resource` has no end. */
+ccmr_status ccmr__fail_depth(const ccmr_resource *resource)
     __attribute__((cold));
+
+/** 1 for success and every error that there is. */
+int ccmr__is_status(ccmr_status status) __attribute__((cold));
+
+/** Out of line half of ccmr__resource_leave(). */
+void ccmr__resource_leave_closing(ccmr_resource *resource, ccmr__shard *shard,
+                                  unsigned slot) __attribute__((cold));
 
 /** The end of counting something down: the caller has entered its shard and
  * touches the resource no more. */

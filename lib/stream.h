@@ -31,7 +31,9 @@ typedef struct ccmr__stream_record {
     _Atomic(ccmr_stream) handle; /* stored last (release), 0 if unused */
     uint64_t id;
     int device;
-    int owned; /* made by ccmr_stream_create() */
+    int owned;           /* made by ccmr_stream_create() */
+    ccmr_stream retired; /* an owned one that is retired, not destroyed; the
+                          * record stays its own. Under the lock */
     atomic_int capturing;
     struct ccmr__stream_record *next; /* set once */
 } ccmr__stream_record;

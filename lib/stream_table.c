@@ -28,8 +28,10 @@ static ccmr__stream_record *record_take(ccmr_stream stream)
     ccmr__stream_record *record;
 
     for (record = head; record != NULL; record = record->next) {
-        if (atomic_load_explicit(&record->handle, memory_order_relaxed) ==
-            NULL) {
+        if (record->retired == stream ||
+            (record->retired == NULL &&
+             atomic_load_explicit(&record->handle, memory_order_relaxed) ==
+                 NULL)) {
             return record;
         }
     }
@@ -54,11 +56,15 @@ static ccmr_status record_add(ccmr_stream stream, uint64_t id, int device,
             status = ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
                                 "no memory to register the stream");
         } else {
+            uint64_t was = record->id;
+
             record->id = CCMR__CU(cuStreamGetId) != NULL
                              ? id
                              : (CCMR__ID_REGISTERED | next_id++);
             record->device = device;
-            record->owned = owned;
+            record->owned =
+                owned || (record->retired == stream && record->id == was);
+            record->retired = NULL;
             atomic_store_explicit(&record->capturing, 0, memory_order_relaxed);
             atomic_store_explicit(&record->handle, stream,
                                   memory_order_release);
@@ -68,11 +74,39 @@ static ccmr_status record_add(ccmr_stream stream, uint64_t id, int device,
     return status;
 }
 
-static void record_remove(ccmr__stream_record *record)
+/* A stream of ours that is retired is still to be destroyed: its record says
+ * so, and serves no other. */
+static void record_retire(ccmr__stream_record *record)
 {
     (void)pthread_mutex_lock(&table_lock);
+    if (record->owned) {
+        record->retired =
+            atomic_load_explicit(&record->handle, memory_order_relaxed);
+    }
     atomic_store_explicit(&record->handle, NULL, memory_order_release);
     (void)pthread_mutex_unlock(&table_lock);
+}
+
+/* The record of a retired stream of ours gives it up. Returns 0 if there is
+ * none. */
+static int record_give_up(ccmr_stream stream, uint64_t *id, int *device)
+{
+    ccmr__stream_record *record;
+
+    (void)pthread_mutex_lock(&table_lock);
+    record = atomic_load_explicit(
+        &ccmr__stream_buckets[ccmr__stream_bucket(stream)],
+        memory_order_relaxed);
+    while (record != NULL && record->retired != stream) {
+        record = record->next;
+    }
+    if (record != NULL) {
+        record->retired = NULL;
+        *id = record->id;
+        *device = record->device;
+    }
+    (void)pthread_mutex_unlock(&table_lock);
+    return record != NULL;
 }
 
 static ccmr_status refuse_word(ccmr_stream stream)
@@ -181,7 +215,7 @@ ccmr_status ccmr_stream_retire(ccmr_stream stream)
     if (status == CCMR_SUCCESS) {
         record = ccmr__stream_find(stream);
         if (record != NULL) {
-            record_remove(record);
+            record_retire(record);
         }
     }
     return status;
@@ -200,16 +234,18 @@ ccmr_status ccmr_stream_destroy(ccmr_stream stream)
     }
     record =
         stream == NULL || is_word(stream) ? NULL : ccmr__stream_find(stream);
-    if (record == NULL || !record->owned) {
-        return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
-                          "stream %p was not made by ccmr_stream_create",
-                          (void *)stream);
+    if (record != NULL && record->owned) {
+        status = ccmr_stream_retire(stream);
+        if (status != CCMR_SUCCESS) {
+            return status;
+        }
     }
-    id = record->id;
-    device = record->device;
-    status = ccmr_stream_retire(stream);
-    if (status != CCMR_SUCCESS) {
-        return status;
+    /* Before the handle can come back for another stream. */
+    if (stream == NULL || !record_give_up(stream, &id, &device)) {
+        return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
+                          "stream %p was not made by ccmr_stream_create, or "
+                          "has been destroyed",
+                          (void *)stream);
     }
     res = CCMR__CU(cuStreamDestroy)(stream);
     if (res != CUDA_SUCCESS) {

@@ -39,7 +39,7 @@ static inline ccmr_status ccmr__allocate_checked(ccmr_resource *resource,
     unsigned before = self->failures;
     ccmr__shard *shard;
     ccmr_status status;
-    void *block;
+    void *block = NULL;
 
     status = resource->ops.allocate(resource->self, bytes, alignment, stream,
                                     &block);

@@ -110,7 +110,9 @@ ccmr_buffer_from_handle(void *ptr, size_t bytes,
  *                caller's duty. CCMR_STREAM_READY: all work is finished.
  *
  * Closing twice is harmless. A per-thread token recorded on another thread
- * and no stream given: CCMR_ERROR_WRONG_THREAD. Any refusal leaves the buffer
+ * and no stream given: CCMR_ERROR_WRONG_THREAD. A registered stream that was
+ * retired or destroyed since and no stream given: CCMR_ERROR_INVALID_STREAM;
+ * close buffers before their stream goes, or name another one. Any refusal leaves the buffer
  * open and whole, with its recorded stream. Blocks as the resource's
  * deallocate.
  * @since 0.1

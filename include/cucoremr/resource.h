@@ -289,7 +289,9 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_stats(
 /**
  * The block's free must also wait for what is enqueued on `stream` now (an
  * event is recorded now; the stream may go afterwards).
- * CCMR_ERROR_NOT_SUPPORTED where no resource of the stack can.
+ * CCMR_ERROR_NOT_SUPPORTED where the resource does not offer it: none of 0.1
+ * does, but adaptors that keep no blocks (limiting, logging) pass it on to one
+ * that does. ccmr_buffer_note_use() works over every resource of a device.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_note_use(
@@ -298,7 +300,8 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_note_use(
 /**
  * The block's free must also wait for what will be enqueued on `stream` until
  * then; the stream must be registered, or alive at that time.
- * CCMR_ERROR_NOT_SUPPORTED where no resource of the stack can.
+ * CCMR_ERROR_NOT_SUPPORTED where the resource does not offer it, as
+ * ccmr_resource_note_use().
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_hold_until_free(

@@ -92,6 +92,8 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_stream_register(ccmr_stream stream);
  * for it becomes usable by others, in order, and its registration ends. Also
  * for unregistered streams, where it is optional. The stream must still be
  * alive. Records events, does not wait. Tokens: CCMR_ERROR_INVALID_STREAM.
+ * A stream of ccmr_stream_create() is still to be destroyed. Buffers that are
+ * recorded on the stream have to be closed on a named one from now on.
  * On an error the stream is still registered; the call may be repeated.
  * @since 0.1
  */

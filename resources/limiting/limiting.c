@@ -112,6 +112,23 @@ static ccmr_status limiting_upstream(void *object, size_t i,
     return CCMR_SUCCESS;
 }
 
+/* What is kept is kept by the upstream: so is a use. */
+static ccmr_status limiting_note_use(void *object, void *ptr,
+                                     ccmr_stream stream)
+{
+    limiting *self = object;
+
+    return ccmr_resource_note_use(self->upstream, ptr, stream);
+}
+
+static ccmr_status limiting_hold_until_free(void *object, void *ptr,
+                                            ccmr_stream stream)
+{
+    limiting *self = object;
+
+    return ccmr_resource_hold_until_free(self->upstream, ptr, stream);
+}
+
 /* What it took from its upstream is what it handed out. */
 static ccmr_status limiting_stats(void *object, ccmr_stats *stats)
 {
@@ -236,6 +253,8 @@ static const ccmr_resource_ops limiting_ops = {
     .destroy = limiting_destroy,
     .describe = limiting_describe,
     .upstream = limiting_upstream,
+    .note_use = limiting_note_use,
+    .hold_until_free = limiting_hold_until_free,
     .stats = limiting_stats,
     .option_get = limiting_option_get,
     .option_set = limiting_option_set,

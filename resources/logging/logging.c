@@ -173,6 +173,23 @@ static ccmr_status logging_upstream(void *object, size_t i,
     return CCMR_SUCCESS;
 }
 
+/* What is kept is kept by the upstream: so is a use. */
+static ccmr_status logging_note_use(void *object, void *ptr,
+                                    ccmr_stream stream)
+{
+    logging *self = object;
+
+    return ccmr_resource_note_use(self->upstream, ptr, stream);
+}
+
+static ccmr_status logging_hold_until_free(void *object, void *ptr,
+                                           ccmr_stream stream)
+{
+    logging *self = object;
+
+    return ccmr_resource_hold_until_free(self->upstream, ptr, stream);
+}
+
 static ccmr_status logging_stats(void *object, ccmr_stats *stats)
 {
     (void)object;
@@ -246,6 +263,8 @@ static const ccmr_resource_ops logging_ops = {
     .destroy = logging_destroy,
     .describe = logging_describe,
     .upstream = logging_upstream,
+    .note_use = logging_note_use,
+    .hold_until_free = logging_hold_until_free,
     .stats = logging_stats,
     .option_get = logging_option_get,
     .would_fit = logging_would_fit,

@@ -408,3 +408,19 @@ Test(buffer, creation_that_fails_takes_nothing)
     ccmr_resource_release(resource);
     cr_assert_eq(puppet_clear(&p), 1, "a reference was left");
 }
+
+Test(buffer, of_host_memory_closes_whatever_became_of_its_stream)
+{
+    ccmr_resource *host = NULL;
+    ccmr_buffer *buffer = NULL;
+    ccmr_stream stream = NULL;
+
+    cr_assert_eq(ccmr_host_create(&host), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_create(0, 0, &stream), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_buffer_create(host, 100, NULL, stream, &buffer),
+                 CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_destroy(stream), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_buffer_destroy(buffer), CCMR_SUCCESS, "%s",
+                 ccmr_last_error()->message);
+    ccmr_resource_release(host);
+}

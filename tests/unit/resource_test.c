@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cucoremr/resource.h>
+#include <cucoremr/resources/limiting.h>
 
 #include "lib/resource.h"
 #include "tests/support/puppet.h"
@@ -445,14 +446,31 @@ Test(resource, uses_are_noted_by_whoever_can)
     ops.note_use = note;
     ops.hold_until_free = note;
     stack(&ops);
-    above.upstream = resource;
-    cr_assert_eq(ccmr_resource_create(&least, &above, &both), CCMR_SUCCESS);
-    cr_assert_eq(ccmr_resource_note_use(both, &there, NULL), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_note_use(resource, &there, NULL), CCMR_SUCCESS);
     cr_assert_eq(noted, CCMR_STREAM_LEGACY, "0 was not converted");
-    cr_assert_eq(
-        ccmr_resource_hold_until_free(both, &there, CCMR_STREAM_PER_THREAD),
-        CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_hold_until_free(resource, &there,
+                                               CCMR_STREAM_PER_THREAD),
+                 CCMR_SUCCESS);
     cr_assert_eq(noted, CCMR_STREAM_PER_THREAD);
+
+    /* One above may keep blocks of its own: it has to offer it itself. */
+    above.upstream = ccmr_resource_retain(resource);
+    cr_assert_eq(ccmr_resource_create(&least, &above, &both), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_resource_note_use(both, &there, S),
+                 CCMR_ERROR_NOT_SUPPORTED);
+    cr_assert_eq(ccmr_resource_hold_until_free(both, &there, S),
+                 CCMR_ERROR_NOT_SUPPORTED);
+    ccmr_resource_release(both);
+
+    /* limiting keeps nothing. */
+    cr_assert_eq(ccmr_limiting_create(resource, 1000, &both), CCMR_SUCCESS);
+    ccmr_resource_release(resource);
+    noted = NULL;
+    cr_assert_eq(ccmr_resource_note_use(both, &there, S), CCMR_SUCCESS);
+    cr_assert_eq(noted, S);
+    noted = NULL;
+    cr_assert_eq(ccmr_resource_hold_until_free(both, &there, S), CCMR_SUCCESS);
+    cr_assert_eq(noted, S);
     ccmr_resource_release(both);
     gone();
 }
@@ -587,4 +605,89 @@ Test(resource, all_that_want_to_know_hear_of_retired_streams)
     gone();
     cr_assert_eq(ccmr__resources_retire(stream), CCMR_SUCCESS);
     cr_assert_eq(retired, 5);
+}
+
+/* Implementers that break the contract. */
+
+static ccmr_status allocate_nothing(void *self, size_t bytes, size_t alignment,
+                                    ccmr_stream stream, void **ptr)
+{
+    (void)self;
+    (void)bytes;
+    (void)alignment;
+    (void)stream;
+    (void)ptr;
+    return CCMR_SUCCESS;
+}
+
+Test(resource, success_without_a_block_is_refused)
+{
+    ccmr_resource_ops ops = least;
+    void *ptr = &ops;
+
+    ops.allocate = allocate_nothing;
+    stack(&ops);
+    cr_assert_eq(ccmr_resource_allocate(resource, 100, 1, S, &ptr),
+                 CCMR_ERROR_USER);
+    cr_assert_eq(ptr, &ops);
+    ccmr_resource_release(resource);
+    gone();
+}
+
+static ccmr_status allocate_77(void *self, size_t bytes, size_t alignment,
+                               ccmr_stream stream, void **ptr)
+{
+    (void)allocate_nothing(self, bytes, alignment, stream, ptr);
+    return (ccmr_status)77;
+}
+
+static ccmr_status trim_77(void *self, size_t keep, ccmr_trim_result *result)
+{
+    (void)self;
+    (void)keep;
+    (void)result;
+    return (ccmr_status)77;
+}
+
+Test(resource, what_is_no_status_is_not_passed_on)
+{
+    ccmr_resource_ops ops = least;
+    void *ptr;
+
+    ops.allocate = allocate_77;
+    ops.trim = trim_77;
+    stack(&ops);
+    cr_assert_eq(ccmr_resource_allocate(resource, 100, 0, S, &ptr),
+                 CCMR_ERROR_USER);
+    cr_assert_not_null(strstr(ccmr_last_error()->message, "77"));
+    cr_assert_eq(ccmr_resource_trim(resource, 0, NULL), CCMR_ERROR_USER);
+    ccmr_resource_release(resource);
+    gone();
+}
+
+static ccmr_status upstream_itself(void *self, size_t i,
+                                   ccmr_resource **upstream)
+{
+    layer *l = self;
+
+    (void)i;
+    *upstream = l->itself;
+    return CCMR_SUCCESS;
+}
+
+Test(resource, one_that_is_its_own_upstream_is_told)
+{
+    ccmr_resource_ops ops = least;
+    ccmr_block block = {.size = sizeof(block), .allocation_stream = S};
+    ccmr_stream chosen;
+
+    ops.upstream = upstream_itself;
+    stack(&ops);
+    cr_assert_eq(ccmr_resource_trim(resource, 0, NULL),
+                 CCMR_ERROR_OUT_OF_RANGE);
+    cr_assert_eq(ccmr_resource_choose_free_stream(resource, &block,
+                                                  CCMR_STREAM_UNSET, &chosen),
+                 CCMR_ERROR_OUT_OF_RANGE);
+    ccmr_resource_release(resource);
+    gone();
 }

@@ -327,3 +327,22 @@ Test(old_driver_stream, will_do)
     cr_assert_eq(api.cuStreamDestroy(away), CUDA_SUCCESS);
     end();
 }
+
+Test(stream, one_of_ours_that_is_retired_can_be_destroyed)
+{
+    ccmr_stream stream = NULL;
+
+    cr_assert_eq(ccmr_stream_create(0, 0, &stream), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_retire(stream), CCMR_SUCCESS);
+    cr_assert_null(ccmr__stream_find(stream));
+    cr_assert_eq(ccmr_stream_destroy(stream), CCMR_SUCCESS, "%s",
+                 ccmr_last_error()->message);
+    cr_assert_eq(ccmr_stream_destroy(stream), CCMR_ERROR_INVALID_STREAM);
+
+    cr_assert_eq(ccmr_stream_create(0, 0, &stream), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_retire(stream), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_register(stream), CCMR_SUCCESS);
+    cr_assert_not_null(ccmr__stream_find(stream));
+    cr_assert_eq(ccmr_stream_destroy(stream), CCMR_SUCCESS, "%s",
+                 ccmr_last_error()->message);
+}

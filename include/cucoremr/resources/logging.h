@@ -54,7 +54,9 @@ CCMR_BEGIN_DECLS
  * An allocation is logged after the upstream gave it, a free before the
  * upstream gets it, so rows of one pointer are in true order across threads.
  * A free that the upstream refuses is followed by an `allocate` row of the
- * same block: the log balances. Blocks from before the log began have their
+ * same block, size and all: the log balances where the block was live with
+ * that size. A log of double frees or of wrong sizes shows them as they were,
+ * and a replay says so. Blocks from before the log began have their
  * free rows too. 0-byte requests make no row. Times never go backwards but at
  * midnight: the clock and the time zone are looked at once, at the opening.
  *
