@@ -13,6 +13,8 @@
 #include "bench/units.h"
 
 #define MAX_NUMBER 1000000000u
+/* All are made up before the clock starts. */
+#define MAX_OPERATIONS 20000000u
 #define MAX_THREADS 1024u
 #define MAX_STREAMS 65535u
 
@@ -365,7 +367,8 @@ static error_t read_amount(int key, char *text, struct argp_state *state,
         made->streams = number_of(state, "streams", text, 1, MAX_STREAMS);
         return 0;
     case KEY_OPERATIONS:
-        made->operations = number_of(state, "operations", text, 1, MAX_NUMBER);
+        made->operations =
+            number_of(state, "operations", text, 1, MAX_OPERATIONS);
         return 0;
     case KEY_REPEAT:
         made->repeat = (unsigned)number_of(state, "repeat", text, 1, 100000);

@@ -267,7 +267,9 @@ int job_run(args *asked)
     if (asked->quiet) {
         progress_silence();
     }
-    ret = run_all(in);
+    ret = report_can_open(asked->json) && report_can_open(asked->csv)
+              ? run_all(in)
+              : JOB_FAILED;
     if (in->log[0] != '\0') {
         (void)unlink(in->log);
     }

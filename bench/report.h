@@ -39,6 +39,10 @@ bool report_csv(const char *path, const report *what);
  */
 bool report_plot(const char *path, const report *what);
 
+/** Whether a report can be written there, known before anything is measured.
+ * Says why not. NULL is fine. */
+bool report_can_open(const char *path);
+
 /** Open a file for a report, "-" is standard output; and close it. */
 FILE *report_open(const char *path);
 bool report_close(const char *path, FILE *file);

@@ -4,19 +4,32 @@
 #include <errno.h>
 #include <string.h>
 
-FILE *report_open(const char *path)
+static FILE *open_file(const char *path, const char *mode)
 {
-    FILE *file;
+    FILE *file = fopen(path, mode);
 
-    if (strcmp(path, "-") == 0) {
-        return stdout;
-    }
-    file = fopen(path, "w");
     if (file == NULL) {
         (void)fprintf(stderr, "cucoremr-bench: %s: %s\n", path,
                       strerror(errno));
     }
     return file;
+}
+
+bool report_can_open(const char *path)
+{
+    FILE *file;
+
+    if (path == NULL || strcmp(path, "-") == 0) {
+        return true;
+    }
+    /* What is there stays as it is until there is something to write. */
+    file = open_file(path, "a");
+    return file != NULL && fclose(file) == 0;
+}
+
+FILE *report_open(const char *path)
+{
+    return strcmp(path, "-") == 0 ? stdout : open_file(path, "w");
 }
 
 bool report_close(const char *path, FILE *file)
