@@ -12,7 +12,6 @@
 
 #include "bench/units.h"
 
-#define MAX_NUMBER 1000000000u
 /* All are made up before the clock starts. */
 #define MAX_OPERATIONS 20000000u
 #define MAX_THREADS 1024u
