@@ -35,8 +35,9 @@ typedef struct CUstream_st *ccmr_stream;
  */
 #define CCMR_STREAM_UNSET ((ccmr_stream)(uintptr_t)-1)
 /**
- * On a deallocate: all work on the block is known to be finished, nothing
- * needs to be waited for. An allocate refuses it.
+ * On a deallocate: all work on the block is known to be finished, its
+ * allocation included: the stream that it was allocated on has got there.
+ * Nothing needs to be waited for. An allocate refuses it.
  * @since 0.1
  */
 #define CCMR_STREAM_READY ((ccmr_stream)(uintptr_t)-2)
