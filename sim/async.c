@@ -39,9 +39,6 @@ static CUresult choose_pool(const struct sim_stream *stream,
         }
         *pool = sim_pool_current(stream->device);
     }
-    if (stream->capture != NULL) {
-        *pool = sim_pool_for_graphs(stream->device);
-    }
     return *pool != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -68,12 +65,12 @@ static CUresult allocate(struct sim_thread *self, CUdeviceptr *address,
     if (stream->context->broken != CUDA_SUCCESS) {
         return stream->context->broken;
     }
+    if (stream->capture != NULL) {
+        return sim_capture_allocate(stream, bytes, address);
+    }
     res = choose_pool(stream, &pool);
     if (res == CUDA_SUCCESS) {
         res = sim_pool_allocate(pool, bytes, stream, address);
-    }
-    if (res == CUDA_SUCCESS && stream->capture != NULL) {
-        return sim_capture_add_block(stream, sim_block_at(*address));
     }
     if (res == CUDA_SUCCESS) {
         if (pool->type == CU_MEM_ALLOCATION_TYPE_MANAGED) {
@@ -117,17 +114,6 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize,
               SIM_OUT(dptr), pool, bytesize);
 }
 
-/* A capture frees what it allocated itself, and that once. */
-static CUresult free_captured(struct sim_extent *block,
-                              struct sim_stream *stream)
-{
-    if (block == NULL || block->graph != stream->capture->graph ||
-        block->graph == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return sim_capture_drop_block(stream, block);
-}
-
 static CUresult free_async(struct sim_thread *self, CUdeviceptr address,
                            CUstream handle)
 {
@@ -138,14 +124,11 @@ static CUresult free_async(struct sim_thread *self, CUdeviceptr address,
     if (res != CUDA_SUCCESS || address == 0) {
         return res;
     }
-    block = sim_block_at(address);
     if (stream->capture != NULL) {
-        return free_captured(block, stream);
+        return sim_capture_free(stream, address);
     }
+    block = sim_block_at(address);
     if (block != NULL && block->region->pool != NULL) {
-        if (block->region->pool->is_graph) {
-            return CUDA_ERROR_INVALID_VALUE;
-        }
         sim_order_take(address, block->asked, stream);
         return sim_pool_free(block, stream);
     }

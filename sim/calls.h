@@ -136,6 +136,31 @@
     X(cuGraphCreate, 0)                                                       \
     X(cuGraphDestroy, 0)                                                      \
     X(cuGraphGetNodes, 0)                                                     \
+    X(cuGraphClone, 0)                                                        \
+    X(cuGraphNodeGetType, 0)                                                  \
+    X(cuGraphAddEmptyNode, 0)                                                 \
+    X(cuGraphAddHostNode, 0)                                                  \
+    X(cuGraphAddMemsetNode, 0)                                                \
+    X(cuGraphAddMemAllocNode, 0)                                              \
+    X(cuGraphAddMemFreeNode, 0)                                               \
+    X(cuGraphMemAllocNodeGetParams, 0)                                        \
+    X(cuGraphMemFreeNodeGetParams, 0)                                         \
+    X(cuGraphDestroyNode, 0)                                                  \
+    X(cuGraphInstantiate, 0)                                                  \
+    X(cuGraphInstantiateWithFlags, 0)                                         \
+    X(cuGraphInstantiateWithParams, 0)                                        \
+    X(cuGraphExecDestroy, 0)                                                  \
+    X(cuGraphExecUpdate, 0)                                                   \
+    X(cuGraphLaunch, 0)                                                       \
+    X(cuGraphUpload, 0)                                                       \
+    X(cuDeviceGetGraphMemAttribute, 0)                                        \
+    X(cuDeviceSetGraphMemAttribute, 0)                                        \
+    X(cuDeviceGraphMemTrim, 0)                                                \
+    X(cuUserObjectCreate, 0)                                                  \
+    X(cuUserObjectRetain, 0)                                                  \
+    X(cuUserObjectRelease, 0)                                                 \
+    X(cuGraphRetainUserObject, 0)                                             \
+    X(cuGraphReleaseUserObject, 0)                                            \
     X(cuEventCreate, SIM_CONTEXT)                                             \
     X(cuEventDestroy, SIM_BY_HANDLE)                                          \
     X(cuEventRecord, SIM_BY_HANDLE)                                           \

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "sim/context.h"
-#include "sim/pool.h"
+#include "sim/graph_block.h"
 
 static struct sim_capture *captures;
 static uint64_t last_capture_id;
@@ -14,10 +14,6 @@ static uint64_t last_capture_id;
 void sim_capture_invalidate(struct sim_capture *capture)
 {
     capture->invalid = true;
-    if (capture->graph != NULL) {
-        sim_graph_delete(capture->graph);
-        capture->graph = NULL;
-    }
 }
 
 struct sim_capture *sim_capture_by_id(uint64_t id)
@@ -123,54 +119,66 @@ CUresult sim_capture_check_context(const struct sim_context *context)
 
 /* Recording. */
 
+static struct sim_node *add(struct sim_stream *stream, CUgraphNodeType type,
+                            struct sim_op *op)
+{
+    struct sim_node *node = sim_nodes_add(&stream->capture->graph->nodes, type,
+                                          op, &stream->capture_tail, 1);
+
+    if (node != NULL) {
+        stream->capture_tail = node;
+    }
+    return node;
+}
+
 CUresult sim_capture_add(struct sim_stream *stream, struct sim_op *op)
 {
-    struct sim_capture *capture = stream->capture;
-    struct sim_node *node;
-
-    if (capture->invalid) {
+    if (stream->capture->invalid) {
         sim_op_free(op);
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     }
-    node = sim_graph_add(capture->graph, op, stream->capture_tail, NULL);
-    if (node == NULL) {
+    if (add(stream, sim_node_type(op), op) == NULL) {
         sim_op_free(op);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    stream->capture_tail = node;
     return CUDA_SUCCESS;
 }
 
-CUresult sim_capture_add_block(struct sim_stream *stream,
-                               struct sim_extent *block)
+CUresult sim_capture_allocate(struct sim_stream *stream, size_t bytes,
+                              CUdeviceptr *address)
 {
-    struct sim_graph *graph = stream->capture->graph;
-    struct sim_node *node =
-        sim_graph_add(graph, NULL, stream->capture_tail, NULL);
+    struct sim_graph_block *block = sim_graph_block_new(stream->device, bytes);
+    struct sim_node *node;
 
-    if (node == NULL) {
-        sim_pool_free_now(block);
+    if (block == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    stream->capture_tail = node;
-    block->graph = graph;
-    block->older = graph->blocks;
-    graph->blocks = block;
+    node = add(stream, CU_GRAPH_NODE_TYPE_MEM_ALLOC, NULL);
+    if (node == NULL) {
+        sim_graph_block_drop(block);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    node->block = block;
+    *address = block->region->base;
     return CUDA_SUCCESS;
 }
 
-/* The memory stays the graph's, whose launches would use it. */
-CUresult sim_capture_drop_block(struct sim_stream *stream,
-                                struct sim_extent *block)
+/* A capture frees memory of graphs alone, and each block once. */
+CUresult sim_capture_free(struct sim_stream *stream, CUdeviceptr address)
 {
-    struct sim_node *node = sim_graph_add(stream->capture->graph, NULL,
-                                          stream->capture_tail, NULL);
+    struct sim_graph_block *block = sim_graph_block_at(address);
+    struct sim_node *node;
 
+    if (block == NULL ||
+        sim_graph_frees(&stream->capture->graph->nodes, block)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    node = add(stream, CU_GRAPH_NODE_TYPE_MEM_FREE, NULL);
     if (node == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    stream->capture_tail = node;
-    block->graph = NULL;
+    node->block = block;
+    sim_graph_block_hold(block);
     return CUDA_SUCCESS;
 }
 
@@ -201,6 +209,7 @@ static void delist(struct sim_stream *stream)
 CUresult sim_capture_join(struct sim_capture *capture,
                           struct sim_stream *stream, struct sim_node *node)
 {
+    struct sim_node *both[2];
     struct sim_node *joint;
 
     if (capture->invalid) {
@@ -219,10 +228,14 @@ CUresult sim_capture_join(struct sim_capture *capture,
         sim_capture_invalidate(capture);
         return CUDA_ERROR_STREAM_CAPTURE_MERGE;
     }
-    joint = sim_graph_add(capture->graph, NULL, stream->capture_tail, node);
+    both[0] = stream->capture_tail;
+    both[1] = node;
+    joint = sim_nodes_add(&capture->graph->nodes, CU_GRAPH_NODE_TYPE_EMPTY,
+                          NULL, both, 2);
     if (joint == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    joint->hidden = true;
     stream->capture_tail = joint;
     return CUDA_SUCCESS;
 }
@@ -239,6 +252,9 @@ void sim_capture_delete(struct sim_capture *capture)
     }
     if (capture->next != NULL) {
         capture->next->prev = capture->prev;
+    }
+    if (capture->graph != NULL) {
+        sim_graph_delete(capture->graph);
     }
     sim.captures--;
     free(capture);

@@ -15,7 +15,7 @@ struct sim_capture {
     CUstreamCaptureMode mode;
     uint64_t thread; /**< serial of who began it */
     struct sim_stream *origin;
-    struct sim_graph *graph; /**< NULL once ruined */
+    struct sim_graph *graph; /**< NULL once the program has it */
     bool invalid;
     struct sim_stream *members; /**< the origin and who joined it; held */
 };
@@ -37,11 +37,10 @@ CUresult sim_capture_touch(struct sim_thread *self, struct sim_stream *stream);
 CUresult sim_capture_implicit(const struct sim_stream *stream);
 /** Put an operation into the graph instead of the stream. */
 CUresult sim_capture_add(struct sim_stream *stream, struct sim_op *op);
-/** A block was allocated for the graph of a capture, or is freed in it. */
-CUresult sim_capture_add_block(struct sim_stream *stream,
-                               struct sim_extent *block);
-CUresult sim_capture_drop_block(struct sim_stream *stream,
-                                struct sim_extent *block);
+/** Memory for the graph of a capture, and back. */
+CUresult sim_capture_allocate(struct sim_stream *stream, size_t bytes,
+                              CUdeviceptr *address);
+CUresult sim_capture_free(struct sim_stream *stream, CUdeviceptr address);
 /** A stream waits for a node of the capture, and so becomes part of it. */
 CUresult sim_capture_join(struct sim_capture *capture,
                           struct sim_stream *stream, struct sim_node *node);

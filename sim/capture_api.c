@@ -38,9 +38,13 @@ CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream,
 static bool comes_before(const struct sim_node *node,
                          const struct sim_node *last)
 {
-    for (; last != NULL; last = last->follows) {
-        if (last == node ||
-            (last->joins != NULL && comes_before(node, last->joins))) {
+    size_t i;
+
+    if (last == NULL || last == node) {
+        return last != NULL;
+    }
+    for (i = 0; i < last->follow_count; i++) {
+        if (comes_before(node, last->follows[i])) {
             return true;
         }
     }

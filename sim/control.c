@@ -10,6 +10,7 @@
 #include "sim/device.h"
 #include "sim/event.h"
 #include "sim/fault.h"
+#include "sim/graph_exec.h"
 #include "sim/hazard.h"
 #include "sim/log.h"
 #include "sim/memory.h"
@@ -18,6 +19,7 @@
 #include "sim/pool.h"
 #include "sim/schedule.h"
 #include "sim/stream.h"
+#include "sim/user_object.h"
 #include "sim/virtual.h"
 
 bool sim_control_begin(void)
@@ -57,6 +59,8 @@ static void count(ccmr_sim_census *census)
     census->touched_bytes = sim_touched();
     sim_pieces_count(&census->pieces, &census->piece_bytes);
     census->mappings = sim_mappings_live();
+    census->graph_execs = sim_execs_live();
+    census->user_objects = sim_user_objects_live();
 }
 
 static void copy_census(ccmr_sim_census *to, const ccmr_sim_census *from)
@@ -86,13 +90,17 @@ static uint64_t objects(const ccmr_sim_census *census)
            census->plain_blocks + census->pinned_blocks +
            census->registered_ranges + census->managed_blocks +
            census->pool_blocks + census->pieces + census->ranges +
-           census->mappings + census->imports;
+           census->mappings + census->imports + census->graph_blocks +
+           census->graph_execs + census->user_objects;
 }
 
 static void forget_everything(void)
 {
     sim_contexts_reset();
+    sim_execs_reset();
     sim_graphs_reset();
+    sim_user_objects_reset();
+    sim_chunks_reset();
     sim_pools_reset();
     sim_memory_reset();
     sim_streams_reset();

@@ -7,6 +7,7 @@
 
 #include "sim/capture.h"
 #include "sim/context.h"
+#include "sim/graph_block.h"
 #include "sim/memory.h"
 #include "sim/order.h"
 #include "sim/per_thread.h"
@@ -77,11 +78,22 @@ static CUresult carry(struct sim_stream *stream, const struct sim_op *wanted,
 
 enum direction { ANY, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE };
 
-static CUresult check_copy(int device, uintptr_t to, uintptr_t from,
-                           size_t bytes, enum direction direction)
+/* May work of the stream use it? Captured work may use memory of graphs that
+ * is not there yet. */
+static bool is_allowed(const struct sim_stream *stream, uintptr_t address,
+                       size_t bytes, bool write)
 {
-    if (!sim_range_allows(device, to, bytes, true) ||
-        !sim_range_allows(device, from, bytes, false)) {
+    return (stream->capture != NULL &&
+            sim_graph_block_covers(address, bytes)) ||
+           sim_range_allows(stream->device, address, bytes, write);
+}
+
+static CUresult check_copy(const struct sim_stream *stream, uintptr_t to,
+                           uintptr_t from, size_t bytes,
+                           enum direction direction)
+{
+    if (!is_allowed(stream, to, bytes, true) ||
+        !is_allowed(stream, from, bytes, false)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if ((direction == HOST_TO_DEVICE || direction == DEVICE_TO_DEVICE) &&
@@ -111,7 +123,7 @@ static CUresult copy(struct sim_thread *self, uintptr_t to, uintptr_t from,
     if (res != CUDA_SUCCESS || bytes == 0) {
         return res;
     }
-    res = check_copy(stream->device, to, from, bytes, direction);
+    res = check_copy(stream, to, from, bytes, direction);
     if (res != CUDA_SUCCESS) {
         return res;
     }
@@ -291,7 +303,7 @@ static CUresult fill(struct sim_thread *self, CUdeviceptr to, unsigned value,
         return CUDA_SUCCESS;
     }
     if (is_pageable(to) ||
-        !sim_range_allows(stream->device, to, count * width, true)) {
+        !is_allowed(stream, to, count * width, true)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     wanted.to = to;

@@ -17,6 +17,7 @@
 #include "sim/fault.h"
 #include "sim/log.h"
 #include "sim/stream.h"
+#include "sim/user_object.h"
 
 struct sim_state sim = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -288,6 +289,9 @@ CUresult sim_leave(struct sim_frame *frame, CUresult res, CUstream stream,
 {
     if (!frame->locked) {
         return res;
+    }
+    if (sim.dying != NULL) {
+        sim_user_objects_settle(frame->self);
     }
     if (frame->forced) {
         res = frame->forced_result;

@@ -43,6 +43,13 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/gate.c \
 	sim/graph.c \
 	sim/graph.h \
+	sim/graph_api.c \
+	sim/graph_block.c \
+	sim/graph_block.h \
+	sim/graph_exec.c \
+	sim/graph_exec.h \
+	sim/graph_launch.c \
+	sim/graph_memory.c \
 	sim/handle.c \
 	sim/handle.h \
 	sim/hands.c \
@@ -95,6 +102,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/stream.c \
 	sim/stream.h \
 	sim/stream_api.c \
+	sim/user_object.c \
+	sim/user_object.h \
 	sim/virtual.c \
 	sim/virtual.h \
 	sim/virtual_access.c \

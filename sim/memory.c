@@ -129,6 +129,7 @@ static void delete_region(struct sim_region *region)
     free(region->present);
     free(region->backing);
     sim_advice_clear(region);
+    free(region->graph_block);
     if (region->area != NULL) {
         sim_area_drop(region->area, region->size);
         free(region->area);

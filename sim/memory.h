@@ -51,7 +51,8 @@ enum sim_region_kind {
     SIM_REGION_REGISTERED,
     SIM_REGION_MANAGED,
     SIM_REGION_RANGE, /**< reserved addresses, virtual.h */
-    SIM_REGION_IMPORT /**< memory of another process */
+    SIM_REGION_IMPORT, /**< memory of another process */
+    SIM_REGION_GRAPH   /**< a block of a graph, graph_block.h */
 };
 
 struct sim_region {
@@ -78,6 +79,7 @@ struct sim_region {
     uint64_t *pages;
     struct sim_extent *first; /**< lowest address */
 
+    struct sim_graph_block *graph_block;
     struct sim_advice *advice; /**< about managed memory, by address */
 
     struct sim_area *area; /**< behind the bytes, if they can be shared */
@@ -105,7 +107,6 @@ struct sim_extent {
     size_t asked;             /**< used: bytes asked for */
     uint64_t id;              /**< used: unique, never reused */
     struct sim_stream *owner; /**< used, of a pool: allocated on; held */
-    struct sim_graph *graph;  /**< used: the capture's that made it */
     /** Pending: on whom, and in the order of positions. */
     struct sim_pending *pending;
     struct sim_extent *older, *newer;

@@ -230,6 +230,29 @@ CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle,
     return cuIpcOpenMemHandle_v2(pdptr, handle, Flags);
 }
 
+/* Where a node could not be instantiated was told by itself once. */
+CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec,
+                                       CUgraph hGraph,
+                                       CUgraphNode *phErrorNode,
+                                       char *logBuffer, size_t bufferSize)
+{
+    if (phErrorNode != NULL) {
+        *phErrorNode = NULL;
+    }
+    if (logBuffer != NULL && bufferSize != 0) {
+        logBuffer[0] = 0;
+    }
+    return cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0);
+}
+
+CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                    CUgraphNode *phErrorNode, char *logBuffer,
+                                    size_t bufferSize)
+{
+    return cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer,
+                                 bufferSize);
+}
+
 const struct sim_entry sim_old_entries[] = {
     {SIM_cuDeviceTotalMem, 2000, (sim_function)cuDeviceTotalMem, NULL},
     {SIM_cuCtxCreate, 2000, (sim_function)cuCtxCreate, NULL},
@@ -266,6 +289,8 @@ const struct sim_entry sim_old_entries[] = {
      (sim_function)cuMemPrefetchAsync_ptsz},
     {SIM_cuMemAdvise, 8000, (sim_function)cuMemAdvise, NULL},
     {SIM_cuIpcOpenMemHandle, 4010, (sim_function)cuIpcOpenMemHandle, NULL},
+    {SIM_cuGraphInstantiate, 10000, (sim_function)cuGraphInstantiate, NULL},
+    {SIM_cuGraphInstantiate, 11000, (sim_function)cuGraphInstantiate_v2, NULL},
     {SIM_cuGetProcAddress, 11030, (sim_function)cuGetProcAddress, NULL},
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/context.h"
+#include "sim/graph_exec.h"
 #include "sim/memory.h"
 #include "sim/virtual.h"
 
@@ -29,13 +30,37 @@ struct sim_op *sim_op_new(enum sim_op_kind kind)
     return op;
 }
 
+struct sim_op *sim_op_copy(const struct sim_op *op)
+{
+    struct sim_op *copy = sim_op_new(op->kind);
+
+    if (copy != NULL) {
+        copy->to = op->to;
+        copy->from = op->from;
+        copy->bytes = op->bytes;
+        copy->value = op->value;
+        copy->width = op->width;
+        copy->function = op->function;
+        copy->callback = op->callback;
+        copy->data = op->data;
+        copy->named = op->named;
+    }
+    return copy;
+}
+
 void sim_op_free(struct sim_op *op)
 {
+    struct sim_exec *exec = op->exec;
+
     sim_places_clear(&op->after);
     free(op->staged);
     op->staged = NULL;
+    op->exec = NULL;
     op->next = spare;
     spare = op;
+    if (exec != NULL) {
+        sim_exec_drop(exec);
+    }
 }
 
 /* Carrying out. */

@@ -34,10 +34,13 @@ struct sim_op {
     CUstream named;            /**< what a callback is told */
     struct sim_region *region; /**< give back: a large block, or ... */
     struct sim_extent *extent; /**< ... a small one */
+    struct sim_exec *exec;     /**< of a launch that ends here; counted */
 };
 
 /** A fresh operation, or NULL. */
 struct sim_op *sim_op_new(enum sim_op_kind kind);
+/** A copy of what a graph's node is to do. */
+struct sim_op *sim_op_copy(const struct sim_op *op);
 void sim_op_free(struct sim_op *op);
 
 /** Carry the bytes of a copy or fill, without the queue. */

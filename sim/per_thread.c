@@ -199,3 +199,13 @@ CUresult CUDAAPI cuStreamAttachMemAsync_ptsz(CUstream stream,
 {
     return cuStreamAttachMemAsync(own(stream), address, length, flags);
 }
+
+CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
+{
+    return cuGraphLaunch(exec, own(stream));
+}
+
+CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
+{
+    return cuGraphUpload(exec, own(stream));
+}

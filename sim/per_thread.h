@@ -92,6 +92,10 @@ CUresult CUDAAPI cuStreamAttachMemAsync_ptsz(CUstream stream,
                                              CUdeviceptr address,
                                              size_t length,
                                              unsigned int flags);
+CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(
+    CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params);
+CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream);
+CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream);
 
 /* Older forms. */
 

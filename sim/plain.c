@@ -10,6 +10,7 @@
 #include "sim/context.h"
 #include "sim/device.h"
 #include "sim/extent.h"
+#include "sim/graph_block.h"
 #include "sim/order.h"
 #include "sim/ipc.h"
 #include "sim/pool.h"
@@ -181,15 +182,14 @@ static bool is_pool_import(const struct sim_region *region)
 /* Exactly a block's first address counts. */
 static bool find_exact(CUdeviceptr address, struct sim_block *block)
 {
-    if (!sim_block_find(address, block) || block->base != address ||
-        (block->extent != NULL && block->region->pool != NULL &&
-         block->region->pool->is_graph)) {
+    if (!sim_block_find(address, block) || block->base != address) {
         return false;
     }
     return block->region->kind == SIM_REGION_PLAIN ||
            block->region->kind == SIM_REGION_CHUNK ||
            block->region->kind == SIM_REGION_POOL ||
            block->region->kind == SIM_REGION_MANAGED ||
+           block->region->kind == SIM_REGION_GRAPH ||
            is_pool_import(block->region);
 }
 
@@ -230,6 +230,9 @@ static CUresult free_memory(CUdeviceptr address)
     case SIM_REGION_PLAIN:
         free_region(block.region);
         break;
+    case SIM_REGION_GRAPH:
+        sim_graph_block_vanish(block.region->graph_block, NULL);
+        break;
     case SIM_REGION_PINNED:
     case SIM_REGION_REGISTERED:
     case SIM_REGION_MANAGED:
@@ -260,6 +263,11 @@ CUresult sim_plain_free_in_order(uintptr_t address, struct sim_stream *stream)
     }
     if (block.region->kind == SIM_REGION_MANAGED) {
         return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (block.region->kind == SIM_REGION_GRAPH) {
+        sim_order_take(address, block.size, stream);
+        sim_graph_block_vanish(block.region->graph_block, stream);
+        return CUDA_SUCCESS;
     }
     op = sim_op_new(SIM_OP_GIVE_BACK);
     if (op == NULL) {
@@ -380,6 +388,10 @@ void sim_plain_count(ccmr_sim_census *census)
             break;
         case SIM_REGION_IMPORT:
             census->imports++;
+            break;
+        case SIM_REGION_GRAPH:
+            census->graph_blocks += region->asked != 0;
+            census->graph_bytes += region->asked;
             break;
         case SIM_REGION_POOL:
         default:

@@ -142,7 +142,7 @@ void sim_pools_reached(struct sim_stream *stream)
     while (pending != NULL) {
         struct sim_pending *next = pending->next_of_stream;
 
-        if (pending->pool->handle == NULL && !pending->pool->is_graph) {
+        if (pending->pool->handle == NULL) {
             sim_pool_look(pending->pool);
             sim_pool_settle(pending->pool);
         }
@@ -462,8 +462,5 @@ void sim_pool_free_now(struct sim_extent *block)
 
     count_free(pool, block);
     sim_pool_put_ready(pool, block);
-    if (pool->is_graph && pool->blocks == 0) {
-        sim_pool_trim(pool, 0);
-    }
     sim_pool_settle(pool);
 }

@@ -60,7 +60,6 @@ struct sim_pool {
 
     uint64_t blocks; /**< live */
     uint64_t pending_extents;
-    bool is_graph; /**< for blocks of captures */
 
     /* Sharing, pool_sharing.c. */
     bool imported;         /**< nothing can be allocated from it */
@@ -98,8 +97,6 @@ struct sim_pool *sim_pool_find(CUmemoryPool handle);
 CUmemoryPool sim_pool_handle(const struct sim_pool *pool);
 /** The pool of a device that allocations use by default. */
 struct sim_pool *sim_pool_current(int device);
-/** The pool of a device for blocks of captures. */
-struct sim_pool *sim_pool_for_graphs(int device);
 uint64_t sim_pools_live(void);
 /** Live blocks of all pools, and their bytes. */
 void sim_pools_count(uint64_t *blocks, uint64_t *bytes);

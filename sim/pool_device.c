@@ -37,19 +37,6 @@ static struct sim_pool *default_pool(int device)
     return of->default_pool;
 }
 
-struct sim_pool *sim_pool_for_graphs(int device)
-{
-    struct sim_device *of = &sim.devices[device];
-
-    if (of->graph_pool == NULL) {
-        of->graph_pool = new_device_pool(device);
-        if (of->graph_pool != NULL) {
-            of->graph_pool->is_graph = true;
-        }
-    }
-    return of->graph_pool;
-}
-
 struct sim_pool *sim_pool_current(int device)
 {
     struct sim_device *of = &sim.devices[device];

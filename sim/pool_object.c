@@ -170,7 +170,7 @@ void sim_pool_delete(struct sim_pool *pool)
 
 void sim_pool_settle(struct sim_pool *pool)
 {
-    if (pool->handle == NULL && !pool->is_graph && pool->blocks == 0 &&
+    if (pool->handle == NULL && pool->blocks == 0 &&
         pool->pending_extents == 0) {
         sim_pool_delete(pool);
     }
@@ -209,7 +209,6 @@ void sim_pools_reset(void)
     for (i = 0; i < SIM_MAX_DEVICES; i++) {
         sim.devices[i].default_pool = NULL;
         sim.devices[i].current_pool = NULL;
-        sim.devices[i].graph_pool = NULL;
         sim.devices[i].taken = 0;
     }
 }

@@ -102,6 +102,10 @@ typedef struct ccmr_sim_census {
     uint64_t ranges;   /**< cuMemAddressReserve */
     uint64_t mappings; /**< cuMemMap */
     uint64_t imports;  /**< pointers of other processes */
+    uint64_t graph_blocks; /**< that launches left to the program */
+    uint64_t graph_bytes;
+    uint64_t graph_execs;  /**< instantiated graphs */
+    uint64_t user_objects; /**< with references to them */
 } ccmr_sim_census;
 
 /** What the simulator saw go wrong without any call failing. */

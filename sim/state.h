@@ -61,7 +61,6 @@ struct sim_device {
     CUcontext primary; /**< NULL until first retained */
     unsigned primary_flags;
     struct sim_pool *default_pool, *current_pool;
-    struct sim_pool *graph_pool;
 };
 
 struct sim_state {
@@ -98,6 +97,7 @@ struct sim_state {
     struct sim_thread *threads;
     uint64_t thread_serial;
     unsigned captures; /**< captures that have not ended */
+    struct sim_user_object *dying; /**< destructors to be called */
     bool order;        /**< the order of accesses is checked */
     bool strict;       /**< hazards end the process */
 };

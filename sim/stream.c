@@ -78,8 +78,7 @@ void sim_stream_drop(struct sim_stream *stream)
     free(stream);
 }
 
-/* The stream as the program knows it goes; its work goes on. */
-static void retire(struct sim_stream *stream)
+void sim_stream_retire(struct sim_stream *stream)
 {
     sim_capture_of_stream_end(stream);
     sim_order_of_stream_end(stream);
@@ -111,7 +110,7 @@ void sim_streams_of_thread_end(struct sim_thread *thread)
         struct sim_stream *stream = thread->own_streams;
 
         unlink_from_thread(stream);
-        retire(stream);
+        sim_stream_retire(stream);
     }
 }
 
@@ -125,7 +124,7 @@ void sim_streams_of_context_end(struct sim_context *context)
             unlink_from_thread(stream);
         }
         if (!stream->retired) {
-            retire(stream);
+            sim_stream_retire(stream);
         }
         leave_context(stream);
         sim_stream_drop(stream);
@@ -275,7 +274,7 @@ static CUresult create(struct sim_thread *self, CUstream *handle,
     }
     slot = sim_slot_take(&slots, stream);
     if (slot == NULL) {
-        retire(stream);
+        sim_stream_retire(stream);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     stream->handle = (CUstream)slot;
@@ -312,7 +311,7 @@ static CUresult destroy(struct sim_thread *self, CUstream handle)
     if (atomic_load(&sim_forked) != 0) {
         sim_crash(self, "in a forked child, stream", handle);
     }
-    retire(stream);
+    sim_stream_retire(stream);
     return CUDA_SUCCESS;
 }
 

@@ -72,6 +72,8 @@ static inline uint64_t sim_stream_pass(struct sim_stream *stream)
 
 void sim_stream_hold(struct sim_stream *stream);
 void sim_stream_drop(struct sim_stream *stream);
+/** The stream as the program knows it goes; its work goes on. */
+void sim_stream_retire(struct sim_stream *stream);
 
 /** The stream that a handle or token means on that thread. A handle that is
  *  no live stream's ends the process, as it does with a real driver. */
