@@ -3,7 +3,10 @@
 #include "tests/generator/model.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 void leave_out(void)
 {
@@ -270,6 +273,61 @@ static void act_release(model *m, worker *w, const op *o)
     (void)call_end(m, w);
 }
 
+/* What a forked child gets from every call; it touches nothing. Its answer. */
+static int live_as_child(model *m)
+{
+    const block *b = NULL;
+    void *ptr = NULL;
+    unsigned i;
+
+    if (!m->released &&
+        ccmr_resource_allocate(m->resource, 512, 0, m->legacy->handle, &ptr) !=
+            CCMR_ERROR_FORKED) {
+        return 1;
+    }
+    for (i = 0; i < PROGRAM_BLOCKS && b == NULL; i++) {
+        if (m->blocks[i].state == BLOCK_LIVE && m->blocks[i].ptr != NULL) {
+            b = &m->blocks[i];
+        }
+    }
+    if (b != NULL &&
+        (b->buffer != NULL ? ccmr_buffer_close(b->buffer, m->legacy->handle)
+                           : ccmr_resource_deallocate(
+                                 m->resource, b->ptr, b->bytes, b->alignment,
+                                 m->legacy->handle)) != CCMR_ERROR_FORKED) {
+        return 2;
+    }
+    if (!m->released) {
+        ccmr_resource_release(m->resource);
+    }
+    return 0;
+}
+
+static void act_fork(model *m, worker *w, const op *o)
+{
+    int status = 0;
+    pid_t child;
+
+    (void)w;
+    (void)o;
+    if (m->p->free_running) {
+        leave_out();
+        return;
+    }
+    child = fork();
+    if (child == 0) {
+        (void)alarm(5);
+        status = live_as_child(m);
+        api_leaks_are_fine = 1;
+        exit(status);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+        fail(FAULT_STATUS, "a forked child %s %d",
+             WIFSIGNALED(status) ? "ended by signal" : "saw wrong answer",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+}
+
 /* ---- all of them ------------------------------------------------------------------ */
 
 /* In the home context, disturbing no capture. */
@@ -304,7 +362,8 @@ static const struct {
     [OP_CHECK] = {act_check, 1},       [OP_WRITE] = {act_write, 1},
     [OP_READ] = {act_read, 1},         [OP_NOTE] = {act_note, 0},
     [OP_RECORD] = {act_record, 0},     [OP_DISOWN] = {act_disown, 0},
-    [OP_ADOPT] = {act_adopt, 0},       [OP_TRIM] = {act_trim, 0},
+    [OP_ADOPT] = {act_adopt, 0},       [OP_HOLD] = {act_hold, 0},
+    [OP_FORK] = {act_fork, 0},         [OP_TRIM] = {act_trim, 0},
     [OP_QUERY] = {act_query, 0},       [OP_FAIL] = {act_fail, 0},
     [OP_LEAVE] = {act_nothing, 0},     [OP_RELEASE] = {act_release, 0},
 };

@@ -314,6 +314,13 @@ static int plan_named(const model *m, const worker *w, const block *b,
 static int plan_free(const model *m, const worker *w, const block *b,
                      uint8_t stream, plan *how)
 {
+    unsigned i;
+
+    for (i = 0; i < b->held_count; i++) {
+        if (b->held[i]->capturing) { /* what it was given cannot be known */
+            return 0;
+        }
+    }
     *how = (plan){NULL, NULL, 0, CCMR_SUCCESS, CCMR_SUCCESS};
     if (stream == STREAM_UNSET) {
         return plan_unset(m, w, b, how);
@@ -325,9 +332,20 @@ static int plan_free(const model *m, const worker *w, const block *b,
     return plan_named(m, w, b, stream, how);
 }
 
+static int is_held(const block *b, const track *t)
+{
+    unsigned i = 0;
+
+    while (i < b->held_count && b->held[i] != t) {
+        i++;
+    }
+    return i < b->held_count;
+}
+
 static void order_use(const block *b, const plan *how, const mem_use *use)
 {
-    if (!use->noted && !(how->edge && use->on == b->recorded)) {
+    if (!use->noted && !(how->edge && use->on == b->recorded) &&
+        !is_held(b, use->on)) {
         use_before(how->on, use);
     }
 }
@@ -399,6 +417,9 @@ static void end_free(model *m, block *b, const plan *how, ccmr_status status,
         m->live_blocks += b->ptr != NULL;
         m->open_buffers += b->buffer != NULL;
         return;
+    }
+    while (b->held_count > 0) {
+        b->held[--b->held_count]->holds--;
     }
     driver_enter(m, &in);
     block_forget(m, b);
@@ -505,6 +526,44 @@ void act_note(model *m, worker *w, const op *o)
     expect_success("note_use", status, met);
     if (status == CCMR_SUCCESS) {
         mark_noted(m, b, t);
+    }
+}
+
+/* What will be enqueued on the stream until the free is the resource's matter.
+   A stream that is not registered must be there then. */
+void act_hold(model *m, worker *w, const op *o)
+{
+    block *b = &m->blocks[o->block];
+    track *t = track_of(m, w, o->stream);
+    ccmr_status status;
+    int met;
+
+    if (b->state != BLOCK_LIVE || b->ptr == NULL || b->buffer != NULL ||
+        !can_name(m, t) || t->device != m->home || t->capturing ||
+        t->kind == STREAM_THREAD || m->released ||
+        b->held_count == BLOCK_HELD || is_held(b, t)) {
+        leave_out();
+        return;
+    }
+    b->state = BLOCK_BUSY;
+    t->pins++;
+    call_begin(m, w);
+    status = ccmr_resource_hold_until_free(m->resource, b->ptr, t->handle);
+    met = call_end(m, w);
+    t->pins--;
+    b->state = BLOCK_LIVE;
+    if (status == CCMR_ERROR_NOT_SUPPORTED) {
+        return;
+    }
+    expect_success("hold_until_free", status, met);
+    if (status == CCMR_SUCCESS) {
+        inside in;
+
+        b->held[b->held_count++] = t;
+        t->holds++;
+        driver_enter(m, &in);
+        announce_noted(m, b, t, 1);
+        driver_leave(&in);
     }
 }
 

@@ -95,7 +95,7 @@ void act_destroy(model *m, worker *w, const op *o)
     ccmr_status status;
     int met;
 
-    if (t == NULL) {
+    if (t == NULL || (t->holds != 0 && !t->registered)) {
         leave_out();
         return;
     }
@@ -142,7 +142,7 @@ void act_retire(model *m, worker *w, const op *o)
     ccmr_status status;
     int met;
 
-    if (t == NULL || t->kind == AS_OURS) {
+    if (t == NULL || t->kind == AS_OURS || t->holds != 0) {
         leave_out();
         return;
     }

@@ -148,7 +148,8 @@ static ccmr_status record_free(const pool *self, extent *e, const caller *c)
                  on->handle != CCMR_STREAM_PER_THREAD) ||
                 (self->fault == POOL_FAULT_thread &&
                  on->handle == CCMR_STREAM_PER_THREAD);
-    if (e->after.count == POOL_MOST_WAITS) {
+    status = waits_record(&e->after, NULL);
+    if (status == CCMR_SUCCESS && e->after.count == POOL_MOST_WAITS) {
         status = waits_for_host(&e->after, self->fault);
         if (status == CCMR_SUCCESS) {
             waits_clear(&e->after);
@@ -299,6 +300,77 @@ static ccmr_status pool_note_use(void *object, void *ptr, ccmr_stream stream)
     return status;
 }
 
+/* The event for what will have been enqueued is made now, recorded then. */
+static ccmr_status keep_for(pool *self, const void *ptr, const caller *c)
+{
+    extent *e = extent_find_live(self, ptr);
+    pool_wait use = {c->id, c->handle, NULL, 1};
+
+    if (e == NULL) {
+        return ccmr_error_set(CCMR_ERROR_INVALID_POINTER, 0, NULL);
+    }
+    use.after = mark_new();
+    if (use.after == NULL) {
+        return pool_no_memory(0);
+    }
+    if (self->fault == POOL_FAULT_held) {
+        (void)mark_record(use.after, c->handle);
+        use.late = 0;
+    }
+    if (!waits_add(&e->after, &use)) {
+        mark_drop(use.after);
+        return ccmr_error_set(CCMR_ERROR_OUT_OF_HOST_MEMORY, 0,
+                              "too many streams are held");
+    }
+    return CCMR_SUCCESS;
+}
+
+static ccmr_status pool_hold_until_free(void *object, void *ptr,
+                                        ccmr_stream stream)
+{
+    pool *self = object;
+    ccmr_status status;
+    scope sc;
+    caller c;
+
+    status = find_caller(self, stream, &c);
+    if (status == CCMR_SUCCESS) {
+        status = scope_enter(&sc, self->context, self->fault, 0);
+    }
+    if (status == CCMR_SUCCESS) {
+        (void)pthread_mutex_lock(&self->lock);
+        status = keep_for(self, ptr, &c);
+        (void)pthread_mutex_unlock(&self->lock);
+        scope_leave(&sc);
+    }
+    return status;
+}
+
+/* The last moment for events on a stream that blocks are held for. */
+static ccmr_status pool_retire_stream(void *object, ccmr_stream stream)
+{
+    pool *self = object;
+    ccmr_status status;
+    segment *s;
+    extent *e;
+    scope sc;
+
+    status = scope_enter(&sc, self->context, self->fault, 0);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    (void)pthread_mutex_lock(&self->lock);
+    for (s = self->segments; s != NULL && status == CCMR_SUCCESS;
+         s = s->next) {
+        for (e = s->first; e != NULL && status == CCMR_SUCCESS; e = e->next) {
+            status = e->live ? waits_record(&e->after, stream) : CCMR_SUCCESS;
+        }
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    scope_leave(&sc);
+    return status;
+}
+
 static ccmr_status pool_trim(void *object, size_t keep,
                              ccmr_trim_result *result)
 {
@@ -414,6 +486,8 @@ static const ccmr_resource_ops pool_ops = {
     .trim = pool_trim,
     .stats = pool_stats,
     .note_use = pool_note_use,
+    .hold_until_free = pool_hold_until_free,
+    .retire_stream = pool_retire_stream,
     .audit = pool_audit,
 };
 

@@ -21,6 +21,7 @@
     X(stream, "a free is ordered on the allocation stream, whichever was "    \
               "named")                                                        \
     X(note, "uses that were noted are forgotten")                             \
+    X(held, "a stream that a block is held for counts only up to then")       \
     X(trim, "memory goes upstream before the work on it is done")             \
     X(handle, "streams are told apart by their handles, which come again")    \
     X(late, "events are recorded when somebody takes the block: the stream "  \

@@ -46,6 +46,7 @@ static const subject usual[] = {
     {.stack = "logging file=/dev/null | limiting bytes=512KiB | device_pool"},
     {.stack = "limiting bytes=1MiB | logging file=/dev/null flush=yes | "
               "stream_ordered | stream_ordered | device_plain"},
+    {.stack = "stream_ordered | device_pool device=1"},
     {.stack = "device_plain"},
     {.stack = "legacy_pinned"},
     {.stack = "stream_ordered | host"},

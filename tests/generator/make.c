@@ -64,14 +64,14 @@ static const unsigned usual_weights[OP_COUNT] = {
     [OP_FILL] = 6,    [OP_COPY] = 4,    [OP_CHECK] = 6,     [OP_WRITE] = 3,
     [OP_READ] = 2,    [OP_NOTE] = 5,    [OP_RECORD] = 3,    [OP_DISOWN] = 1,
     [OP_ADOPT] = 1,   [OP_TRIM] = 4,    [OP_QUERY] = 1,     [OP_FAIL] = 3,
-    [OP_LEAVE] = 1,
+    [OP_LEAVE] = 1,   [OP_HOLD] = 4,    [OP_FORK] = 1,
 };
 
 static const uint8_t optional_kinds[] = {
     OP_DESTROY, OP_REGISTER, OP_RETIRE, OP_WAIT,   OP_SYNC,  OP_SETTLE,
     OP_RUN,     OP_CAPTURE,  OP_FILL,   OP_COPY,   OP_CHECK, OP_WRITE,
     OP_READ,    OP_NOTE,     OP_RECORD, OP_DISOWN, OP_ADOPT, OP_TRIM,
-    OP_QUERY,   OP_FAIL,     OP_LEAVE,
+    OP_QUERY,   OP_FAIL,     OP_LEAVE,  OP_HOLD,   OP_FORK,
 };
 
 static uint64_t choose_size(maker *m, unsigned profile)
@@ -134,6 +134,7 @@ static void choose_weights(maker *m)
     if (m->p->free_running) {
         m->weights[OP_FAIL] = 0;
         m->weights[OP_LEAVE] = 0;
+        m->weights[OP_FORK] = 0;
     }
 }
 
@@ -153,6 +154,10 @@ static void choose_flavour(maker *m)
     if (p->memory == 0 && chance_percent(&m->dice, 15)) {
         p->memory = 96 * MIB;
     }
+    if (strstr(p->stack, "device=1") != NULL && p->devices < 2) {
+        p->devices = 2;
+    }
+    p->abandon |= chance_percent(&m->dice, 3);
     if (p->order < 0) {
         p->order = chance_percent(&m->dice, 60);
     }
@@ -456,7 +461,7 @@ static void make_use(maker *m, op_kind kind)
 
 /* A use on another stream that only the note tells of, and then often the
  * free. */
-static void make_note(maker *m)
+static void make_note(maker *m, op_kind kind)
 {
     unsigned slot = pick_block(m, 1);
     uint8_t stream = pick_stream(m);
@@ -468,9 +473,12 @@ static void make_note(maker *m)
     o = emit(m, chance_percent(&m->dice, 50) ? OP_CHECK : OP_FILL);
     o->block = (uint8_t)slot;
     o->stream = stream;
-    o = emit(m, OP_NOTE);
+    o = emit(m, kind);
     o->block = (uint8_t)slot;
     o->stream = stream;
+    if (kind == OP_HOLD) {
+        make_fill(m, slot, stream);
+    }
     if (chance_percent(&m->dice, 60)) {
         o = emit(m, OP_FREE);
         o->block = (uint8_t)slot;
@@ -547,7 +555,8 @@ static void make_one(maker *m, op_kind kind)
         make_use(m, kind);
         break;
     case OP_NOTE:
-        make_note(m);
+    case OP_HOLD:
+        make_note(m, kind);
         break;
     case OP_FAIL:
         make_fail(m);
@@ -558,6 +567,7 @@ static void make_one(maker *m, op_kind kind)
     case OP_RUN:
     case OP_TRIM:
     case OP_QUERY:
+    case OP_FORK:
     case OP_LEAVE:
     case OP_RELEASE:
     case OP_COUNT:

@@ -27,6 +27,7 @@
 
 #define BLOCK_READERS 8
 #define BLOCK_PAST 8
+#define BLOCK_HELD 4
 #define BLOCK_PARTS 6
 #define PENDING_CHECKS 256
 #define MODEL_EVENTS 1024
@@ -48,6 +49,7 @@ typedef struct track {
     int relaxed;       /* the capture's mode: anybody may end it */
     unsigned owner;    /* serial of the worker, of a per-thread stream */
     unsigned pins;     /* library calls that have it */
+    unsigned holds;    /* blocks whose free will wait for it */
     uint64_t enqueued; /* uses of blocks */
     uint64_t finished; /* those that the host knows to be done */
 } track;
@@ -93,6 +95,8 @@ typedef struct block {
     mem_use born;
     mem_use past[BLOCK_PAST];
     unsigned past_count;
+    track *held[BLOCK_HELD];
+    unsigned held_count;
 } block;
 
 /* A copy to the host that is compared when it is known to be done. */
@@ -243,10 +247,11 @@ void expect_success(const char *call, ccmr_status status, int met);
 void act_allocate(model *m, worker *w, const op *o);
 void act_free(model *m, worker *w, const op *o);
 void act_note(model *m, worker *w, const op *o);
+void act_hold(model *m, worker *w, const op *o);
 void act_record(model *m, worker *w, const op *o);
 void act_disown(model *m, worker *w, const op *o);
 void act_adopt(model *m, worker *w, const op *o);
-/* Free a block on a stream that is in order, at the end. */
+/* Free a block, at the end. */
 void free_finally(model *m, worker *w, block *b);
 
 /* act_stream.c */

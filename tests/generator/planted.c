@@ -27,6 +27,7 @@ static const struct {
     {POOL_FAULT_merge, "A1", "| device_pool", 0, 0, 0, 1},
     {POOL_FAULT_stream, "A2, B7", "| device_pool", 0, 0, 0, 1},
     {POOL_FAULT_note, "A2", "| device_pool", 0, 0, 0, 1},
+    {POOL_FAULT_held, "A2", "| device_pool", 0, 0, 0, 1},
     {POOL_FAULT_trim, "A5, A7, I14",
      "segment=256 | limiting bytes=16KiB | subpool | device_plain", 0, 0, 0,
      1},

@@ -327,7 +327,7 @@ ccmr_status segment_grow(pool *self, size_t bytes, const caller *c)
     if (status != CCMR_SUCCESS) {
         told = *ccmr_last_error();
         (void)ccmr_resource_deallocate(self->upstream, ptr, got, UNIT,
-                                       CCMR_STREAM_READY);
+                                       c->handle);
         return ccmr_error_set(told.status, bytes, told.message);
     }
     return CCMR_SUCCESS;

@@ -145,6 +145,10 @@ int waits_add(waits *w, const pool_wait *one)
     unsigned i;
 
     for (i = 0; i < w->count; i++) {
+        if (w->items[i].id == one->id && w->items[i].late && one->late) {
+            mark_drop(one->after);
+            return 1;
+        }
         if (w->items[i].id == one->id && !w->items[i].late && !one->late) {
             if (w->items[i].after->serial < one->after->serial) {
                 mark_drop(w->items[i].after);
@@ -187,6 +191,22 @@ void waits_clear(waits *w)
     while (w->count > 0) {
         mark_drop(w->items[--w->count].after);
     }
+}
+
+ccmr_status waits_record(waits *w, CUstream only)
+{
+    ccmr_status status = CCMR_SUCCESS;
+    unsigned i;
+
+    for (i = 0; i < w->count && status == CCMR_SUCCESS; i++) {
+        pool_wait *one = &w->items[i];
+
+        if (one->late && (only == NULL || only == one->handle)) {
+            status = mark_record(one->after, one->handle);
+            one->late = status != CCMR_SUCCESS;
+        }
+    }
+    return status;
 }
 
 /* A fault: only now the event is recorded, on what the handle means now. */

@@ -25,7 +25,7 @@ typedef struct pool_wait {
     uint64_t id; /* of the stream */
     CUstream handle;
     mark *after;
-    int late; /* it has not been recorded yet: a fault */
+    int late; /* it has not been recorded yet */
 } pool_wait;
 
 typedef struct waits {
@@ -64,6 +64,8 @@ int waits_add(waits *w, const pool_wait *one);
 int waits_join(waits *w, const waits *more);
 void waits_copy(waits *to, const waits *from);
 void waits_clear(waits *w);
+/* Record the events that have not been: those of one stream, or all (NULL). */
+ccmr_status waits_record(waits *w, CUstream only);
 /* Let the stream wait for all that is not its own. */
 ccmr_status waits_for_stream(waits *w, const caller *c);
 /* Has all of it been done? */

@@ -115,6 +115,9 @@ void program_print(const program *p, FILE *to)
     if (p->free_running) {
         (void)fputs("free_running\n", to);
     }
+    if (p->abandon) {
+        (void)fputs("abandon\n", to);
+    }
     if (p->patient) {
         (void)fputs("patient\n", to);
     }
@@ -264,6 +267,10 @@ static int read_head(program *p, const char *line)
     }
     if (strcmp(line, "free_running") == 0) {
         p->free_running = 1;
+        return 1;
+    }
+    if (strcmp(line, "abandon") == 0) {
+        p->abandon = 1;
         return 1;
     }
     if (strcmp(line, "patient") == 0) {

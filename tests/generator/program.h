@@ -70,6 +70,7 @@ enum {
     X(WRITE, "write", "b", "")                                                \
     X(READ, "read", "b", "")                                                  \
     X(NOTE, "note", "bs", "")                                                 \
+    X(HOLD, "hold", "bs", "")                                                 \
     X(RECORD, "record", "bs", "")                                             \
     X(DISOWN, "disown", "b", "")                                              \
     X(ADOPT, "adopt", "bs", "")                                               \
@@ -83,6 +84,7 @@ enum {
       "cuEventDestroy|cuStreamWaitEvent|cuStreamIsCapturing|cuStreamGetId|"   \
       "cuStreamGetDevice|cuStreamSynchronize|cuCtxPushCurrent|"               \
       "cuCtxPopCurrent|cuThreadExchangeStreamCaptureMode")                    \
+    X(FORK, "fork", "", "")                                                   \
     X(LEAVE, "leave", "", "")                                                 \
     X(RELEASE, "release", "", "")
 
@@ -126,6 +128,7 @@ typedef struct program {
     uint64_t memory;  /* of each device; 0: plenty */
     int order;        /* the simulator checks the order of accesses */
     int free_running; /* threads run as they like, else in the order of ops */
+    int abandon;      /* the process ends with all that is alive */
     int patient; /* the resource waits for what it has before it says full */
     size_t count;
     op ops[PROGRAM_MOST_OPS];
