@@ -14,8 +14,10 @@
 #include "lib/struct.h"
 #include "lib/thread.h"
 
-/* Resources that want to know of retired streams. A walk holds a reference to
- * the one it calls, never the lock. */
+/* Resources that want to know of retired streams, until they are destroyed:
+ * one that drains may have blocks that wait for a stream. A walk holds the one
+ * it calls as a buffer does, never the lock. The lock comes before that of a
+ * resource. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static ccmr_resource *list;
 
@@ -176,6 +178,9 @@ err_free:
 
 static void destroy(ccmr_resource *resource)
 {
+    if (resource->ops.retire_stream != NULL) {
+        list_remove(resource);
+    }
     /* Those who found that nothing is left may still be on their way out. */
     ccmr__census_wait_out(&resource->census);
     resource->ops.destroy(resource->self);
@@ -232,9 +237,6 @@ static void close_resource(ccmr_resource *resource)
     ccmr_trim_result result = {.size = sizeof(result)};
     int last;
 
-    if (resource->ops.retire_stream != NULL) {
-        list_remove(resource);
-    }
     (void)pthread_mutex_lock(&resource->lock);
     atomic_store_explicit(&resource->closing, 1, memory_order_relaxed);
     ccmr__census_barrier();
@@ -308,23 +310,21 @@ size_t ccmr__resource_max_alignment(const ccmr_resource *resource)
 
 /* ---- retired streams ------------------------------------------------- */
 
-/* A reference to a listed resource, unless its last one has just gone. */
-static int retain_live(ccmr_resource *resource)
+/* Hold a listed resource, unless it is being destroyed. */
+static int hold_live(ccmr_resource *resource)
 {
-    long references =
-        atomic_load_explicit(&resource->references, memory_order_relaxed);
+    int live;
 
-    while (references > 0) {
-        if (atomic_compare_exchange_weak_explicit(
-                &resource->references, &references, references + 1,
-                memory_order_relaxed, memory_order_relaxed)) {
-            return 1;
-        }
+    (void)pthread_mutex_lock(&resource->lock);
+    live = !resource->destroyed;
+    if (live) {
+        ccmr__resource_hold(resource);
     }
-    return 0;
+    (void)pthread_mutex_unlock(&resource->lock);
+    return live;
 }
 
-/* All listed resources, each with a reference, in a new array. */
+/* All listed resources, each held, in a new array. */
 static ccmr_status snapshot(ccmr_resource ***resources, size_t *count)
 {
     ccmr_resource *resource;
@@ -341,7 +341,7 @@ static ccmr_status snapshot(ccmr_resource ***resources, size_t *count)
     }
     if (*resources != NULL) {
         for (resource = list; resource != NULL; resource = resource->next) {
-            if (retain_live(resource)) {
+            if (hold_live(resource)) {
                 (*resources)[(*count)++] = resource;
             }
         }
@@ -371,7 +371,7 @@ ccmr_status ccmr__resources_retire(ccmr_stream stream)
             first = status;
             ccmr__error_name_resource(resources[i]->name);
         }
-        ccmr_resource_release(resources[i]);
+        ccmr__resource_unhold(resources[i]);
     }
     free(resources);
     return first;

@@ -273,6 +273,18 @@ static void act_release(model *m, worker *w, const op *o)
     (void)call_end(m, w);
 }
 
+/* ThreadSanitizer ends no forked child of a process that has threads. */
+#if defined(__SANITIZE_THREAD__)
+#define NO_FORKS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NO_FORKS 1
+#endif
+#endif
+#ifndef NO_FORKS
+#define NO_FORKS 0
+#endif
+
 /* What a forked child gets from every call; it touches nothing. Its answer. */
 static int live_as_child(model *m)
 {
@@ -310,7 +322,7 @@ static void act_fork(model *m, worker *w, const op *o)
 
     (void)w;
     (void)o;
-    if (m->p->free_running) {
+    if (m->p->free_running || NO_FORKS) {
         leave_out();
         return;
     }

@@ -6,6 +6,11 @@ tap_scripts += \
 	tests/generator/planted.sh \
 	tests/generator/replay.sh
 
+EXTRA_DIST += \
+	tests/generator/scripts/everything.txt \
+	tests/generator/scripts/many-waits.txt \
+	tests/generator/scripts/retired-while-draining.txt
+
 tests_generator_cucoremr_generate_SOURCES = \
 	tests/generator/act.c \
 	tests/generator/act_memory.c \

@@ -35,6 +35,11 @@ ok "the script fails again" fails "$generate" --script "$scratch/script"
 sed 's/fault=merge/fault=none/' "$scratch/script" >"$scratch/right"
 ok "but not on what makes no mistake" "$generate" --script "$scratch/right"
 
+# Those that failed once.
+for script in "$abs_top_srcdir"/tests/generator/scripts/*.txt; do
+    ok "$(basename "$script" .txt)" "$generate" --script "$script"
+done
+
 # What is wrong with a script is told.
 wrong() {
     printf 'stack host\n%s\n' "$1" >"$scratch/wrong"
