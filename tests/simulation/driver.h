@@ -96,6 +96,41 @@
     X(cuMemsetD8)                                                             \
     X(cuMemsetD8Async)                                                        \
     X(cuMemsetD16Async)                                                       \
+    X(cuMemcpyPeer)                                                           \
+    X(cuDeviceGetP2PAttribute)                                                \
+    X(cuCtxEnablePeerAccess)                                                  \
+    X(cuCtxDisablePeerAccess)                                                 \
+    X(cuMemGetAccess)                                                         \
+    X(cuMemRetainAllocationHandle)                                            \
+    X(cuMemExportToShareableHandle)                                           \
+    X(cuMemImportFromShareableHandle)                                         \
+    X(cuMemPoolExportToShareableHandle)                                       \
+    X(cuMemPoolImportFromShareableHandle)                                     \
+    X(cuMemPoolExportPointer)                                                 \
+    X(cuMemPoolImportPointer)                                                 \
+    X(cuIpcGetMemHandle)                                                      \
+    X(cuIpcOpenMemHandle)                                                     \
+    X(cuIpcCloseMemHandle)                                                    \
+    X(cuMemPrefetchAsync)                                                     \
+    X(cuMemAdvise)                                                            \
+    X(cuMemRangeGetAttribute)                                                 \
+    X(cuMemGetDefaultMemPool)                                                 \
+    X(cuMemGetMemPool)                                                        \
+    X(cuMemSetMemPool)                                                        \
+    X(cuGraphCreate)                                                          \
+    X(cuGraphInstantiateWithFlags)                                            \
+    X(cuGraphLaunch)                                                          \
+    X(cuGraphUpload)                                                          \
+    X(cuGraphExecDestroy)                                                     \
+    X(cuGraphAddMemAllocNode)                                                 \
+    X(cuGraphAddMemFreeNode)                                                  \
+    X(cuGraphAddHostNode)                                                     \
+    X(cuGraphAddMemsetNode)                                                   \
+    X(cuDeviceGetGraphMemAttribute)                                           \
+    X(cuDeviceGraphMemTrim)                                                   \
+    X(cuUserObjectCreate)                                                     \
+    X(cuUserObjectRelease)                                                    \
+    X(cuGraphRetainUserObject)                                                \
     X(cuMemsetD32Async)
 
 struct driver {

@@ -7,12 +7,16 @@ simulation_tests = \
 	tests/simulation/contents \
 	tests/simulation/drain \
 	tests/simulation/faults \
+	tests/simulation/graphs \
 	tests/simulation/machine \
+	tests/simulation/managed \
 	tests/simulation/order \
 	tests/simulation/pools \
 	tests/simulation/process \
+	tests/simulation/shared \
 	tests/simulation/streams \
-	tests/simulation/threads
+	tests/simulation/threads \
+	tests/simulation/virtual
 tap_tests += $(simulation_tests)
 tap_scripts += tests/simulation/library.sh
 tsan_tests += tests/simulation/order tests/simulation/threads
@@ -48,3 +52,11 @@ tests_simulation_streams_SOURCES = tests/simulation/streams.c
 tests_simulation_streams_LDADD = $(simulation_ldadd)
 tests_simulation_threads_SOURCES = tests/simulation/threads.c
 tests_simulation_threads_LDADD = $(simulation_ldadd)
+tests_simulation_graphs_SOURCES = tests/simulation/graphs.c
+tests_simulation_graphs_LDADD = $(simulation_ldadd)
+tests_simulation_managed_SOURCES = tests/simulation/managed.c
+tests_simulation_managed_LDADD = $(simulation_ldadd)
+tests_simulation_shared_SOURCES = tests/simulation/shared.c
+tests_simulation_shared_LDADD = $(simulation_ldadd)
+tests_simulation_virtual_SOURCES = tests/simulation/virtual.c
+tests_simulation_virtual_LDADD = $(simulation_ldadd)
