@@ -143,8 +143,8 @@ bool tap__is_ptr(const void *got, const void *want, const char *what,
 bool tap__is_str(const char *got, const char *want, const char *what,
                  const char *file, int line, const char *format, ...)
 {
-    bool good = got == want ||
-                (got != NULL && want != NULL && strcmp(got, want) == 0);
+    bool good =
+        got == want || (got != NULL && want != NULL && strcmp(got, want) == 0);
     va_list args;
 
     va_start(args, format);

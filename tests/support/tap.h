@@ -39,30 +39,29 @@ void tap_plan(unsigned count);
 
 /* One test: good or not, with a description. Returns `good`. On failure the
    file, line and condition are printed as a comment. */
-#define tap_ok(good, ...)                                                      \
+#define tap_ok(good, ...)                                                     \
     tap__ok((good), #good, __FILE__, __LINE__, __VA_ARGS__)
 #define tap_pass(...) tap__ok(true, "pass", __FILE__, __LINE__, __VA_ARGS__)
 #define tap_fail(...) tap__ok(false, "fail", __FILE__, __LINE__, __VA_ARGS__)
 
 /* One test that two values are equal; both are printed if they aren't. */
-#define tap_is_int(got, want, ...)                                             \
-    tap__is_int((long long)(got), (long long)(want), #got, __FILE__,           \
+#define tap_is_int(got, want, ...)                                            \
+    tap__is_int((long long)(got), (long long)(want), #got, __FILE__,          \
                 __LINE__, __VA_ARGS__)
-#define tap_is_size(got, want, ...)                                            \
-    tap__is_size((size_t)(got), (size_t)(want), #got, __FILE__, __LINE__,      \
+#define tap_is_size(got, want, ...)                                           \
+    tap__is_size((size_t)(got), (size_t)(want), #got, __FILE__, __LINE__,     \
                  __VA_ARGS__)
-#define tap_is_ptr(got, want, ...)                                             \
+#define tap_is_ptr(got, want, ...)                                            \
     tap__is_ptr((got), (want), #got, __FILE__, __LINE__, __VA_ARGS__)
 /* Either string may be NULL, which equals NULL only. */
-#define tap_is_str(got, want, ...)                                             \
+#define tap_is_str(got, want, ...)                                            \
     tap__is_str((got), (want), #got, __FILE__, __LINE__, __VA_ARGS__)
 
 /* One test that is skipped, with the reason. */
 void tap_skip(const char *reason, ...) TAP_PRINTF(1, 2);
 
 /* One test that is known to fail for a reason; failing doesn't count. */
-#define tap_todo(good, reason, ...)                                            \
-    tap__todo((good), (reason), __VA_ARGS__)
+#define tap_todo(good, reason, ...) tap__todo((good), (reason), __VA_ARGS__)
 
 /* A comment in the output. */
 void tap_diag(const char *format, ...) TAP_PRINTF(1, 2);
