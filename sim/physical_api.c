@@ -169,9 +169,8 @@ static CUresult get_properties(const struct sim_thread *self,
     return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI
-cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
-                                       CUmemGenericAllocationHandle handle)
+CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(
+    CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
     SIM_ENTRY(cuMemGetAllocationPropertiesFromHandle,
               get_properties(self, prop, handle), NULL, handle, 0, 0);
