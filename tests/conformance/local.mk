@@ -32,4 +32,4 @@ tests_conformance_plugin_example_la_LIBADD =
 tests_conformance_plugin_example_la_LDFLAGS = $(AM_LDFLAGS) -module \
 	-avoid-version -shared -rpath /nowhere
 
-EXTRA_DIST += tests/field-cases.md
+EXTRA_DIST += tests/conformance/few.sh tests/field-cases.md
