@@ -4,6 +4,7 @@
 
 lib_LTLIBRARIES += sim/libcucoremr-sim.la
 ccmrinclude_HEADERS += sim/sim.h
+pkgconfig_DATA += sim/libcucoremr-sim.pc
 EXTRA_DIST += sim/libcucoremr-sim.map
 
 sim_libcucoremr_sim_la_SOURCES = \

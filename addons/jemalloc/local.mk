@@ -12,6 +12,7 @@ addons_jemalloc_libccmr_jemalloc_la_SOURCES = addons/jemalloc/jemalloc.c
 addons_jemalloc_libccmr_jemalloc_la_CFLAGS = $(AM_CFLAGS) $(JEMALLOC_CFLAGS)
 
 lib_LTLIBRARIES += libcucoremr-jemalloc.la
+pkgconfig_DATA += addons/jemalloc/libcucoremr-jemalloc.pc
 libcucoremr_jemalloc_la_SOURCES =
 libcucoremr_jemalloc_la_LIBADD = addons/jemalloc/libccmr-jemalloc.la \
 	libcucoremr.la $(JEMALLOC_LIBS)

@@ -73,6 +73,79 @@ ok "README's program compiles" build "${CC:-cc}" c11 "$scratch/readme.c" \
     "$scratch/readme"
 ok "README's program runs" run "$scratch/readme"
 
+# The simulator is loaded, never linked: pkg-config says where it is.
+sim_pc() {
+    PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$pcdir \
+        pkg-config "$@" libcucoremr-sim
+}
+
+nothing_to_link() {
+    test -z "$(sim_pc --libs-only-l)"
+}
+
+# Some pkg-configs put the root before a variable, and some do not.
+simulator_is_there() {
+    path=$(sim_pc --variable=simulator)
+    test -e "$root${path#"$root"}"
+}
+
+cat >"$scratch/control.c" <<'END'
+#include <cucoremr/sim.h>
+
+int main(void)
+{
+    return sizeof(ccmr_sim_table) < sizeof(size_t);
+}
+END
+control_compiles() {
+    # shellcheck disable=SC2046,SC2086  # words on purpose
+    $CC -std=c11 -Wall -Wextra -Werror -o "$scratch/control" \
+        "$scratch/control.c" $(sim_pc --cflags --libs)
+}
+
+ok "pkg-config says where the simulator is" simulator_is_there
+ok "and that there is nothing to link" nothing_to_link
+ok "the control header compiles by it" control_compiles
+
+# The add-on by its own file, which leads to the library as well.
+cat >"$scratch/jemalloc.c" <<'END'
+#include <cucoremr/cucoremr.h>
+#include <cucoremr/resources/jemalloc.h>
+
+int main(void)
+{
+    ccmr_resource *stack;
+    void *ptr;
+
+    if (ccmr_jemalloc_register() != CCMR_SUCCESS ||
+        ccmr_stack_create("limiting bytes=1MiB | jemalloc", &stack) !=
+            CCMR_SUCCESS ||
+        ccmr_resource_allocate(stack, 1000, 0, CCMR_STREAM_LEGACY, &ptr) !=
+            CCMR_SUCCESS ||
+        ccmr_resource_deallocate(stack, ptr, 1000, 0, CCMR_STREAM_LEGACY) !=
+            CCMR_SUCCESS) {
+        return 1;
+    }
+    ccmr_resource_release(stack);
+    return 0;
+}
+END
+addon_compiles() {
+    # shellcheck disable=SC2046,SC2086  # words on purpose
+    $CC -std=c11 -Wall -Wextra -Werror -o "$scratch/jemalloc" \
+        "$scratch/jemalloc.c" $(PKG_CONFIG_SYSROOT_DIR=$root \
+            PKG_CONFIG_LIBDIR=$pcdir \
+            pkg-config --cflags --libs libcucoremr-jemalloc) \
+        -Wl,-rpath-link,"$libdir"
+}
+
+if [ -e "$libdir/libcucoremr-jemalloc.so" ]; then
+    ok "the jemalloc add-on links by pkg-config" addon_compiles
+    ok "and runs" run "$scratch/jemalloc"
+else
+    skip "no jemalloc add-on"
+fi
+
 if [ -n "$CXX" ] && have "${CXX%% *}" && [ "${CCMR_SANITIZE:-no}" = no ]; then
     for source in "$abs_top_srcdir"/examples/*.cpp; do
         example "$CXX" c++17 "$source"

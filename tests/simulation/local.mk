@@ -18,7 +18,9 @@ simulation_tests = \
 	tests/simulation/threads \
 	tests/simulation/virtual
 tap_tests += $(simulation_tests)
-tap_scripts += tests/simulation/library.sh
+tap_scripts += \
+	tests/simulation/header.sh \
+	tests/simulation/library.sh
 tsan_tests += tests/simulation/order tests/simulation/threads
 
 check_LTLIBRARIES += tests/simulation/libdriver.la
