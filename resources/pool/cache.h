@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Caches: free blocks of one thread and one stream, in front of the lane.
+ *
+ *   small (up to 64 KiB): a stack of addresses for each class
+ *   large: stacks for exact sizes, found by a hash of the size
+ *
+ *     bin  [class 0: a a a a . .] [class 1: a a . . .] ...
+ *     way  [key 3 MiB: a a . .] [key 80 KiB: a . . .] [-] ...  four to a row
+ *
+ * A block in a cache was freed on the cache's stream, by the cache's thread,
+ * and has waited for all others before: its next user on that stream has
+ * nothing to wait for.
+ *
+ * The owner enters and leaves with plain stores. Whoever else wants to look in
+ * (trim, audit, retire, reclaim: "thief") holds pool->thieves, raises `wanted`,
+ * makes every thread pass a barrier and waits until the owner is out:
+ *
+ *   owner: inside = 1; (compiler barrier) wanted? -> out, wait, again
+ *          ... work ...
+ *          inside = 0 (release)
+ *   thief: wanted = 1; membarrier; wait for inside == 0 (acquire)
+ *          ... work ...
+ *          wanted = 0 (release)
+ *
+ * Where membarrier is missing, and under ThreadSanitizer, ccmr__census_fence()
+ * makes the owner's barrier a real one.
+ */
+#ifndef CCMR_RESOURCES_POOL_CACHE_H
+#define CCMR_RESOURCES_POOL_CACHE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "lib/census.h"
+#include "lib/stream.h"
+#include "lib/thread.h"
+#include "resources/pool/lane.h"
+#include "resources/pool/sizes.h"
+
+#define CCMR__POOL_BIN_MOST 62u
+#define CCMR__POOL_ROWS 32u /* of ways */
+#define CCMR__POOL_ROW 4u
+#define CCMR__POOL_WAY_MOST 6u
+#define CCMR__POOL_THREAD_CACHES 8u /* of one thread, over all pools */
+
+typedef struct ccmr__pool_bin {
+    uint16_t count;
+    uint16_t most; /* at most: about 512 KiB, see cache.c */
+    uintptr_t blocks[CCMR__POOL_BIN_MOST];
+} ccmr__pool_bin;
+
+typedef struct ccmr__pool_way {
+    size_t bytes; /* of each; 0: unused */
+    unsigned count;
+    uintptr_t blocks[CCMR__POOL_WAY_MOST];
+} ccmr__pool_way;
+
+struct ccmr__pool_cache {
+    /* The owner's, but `wanted`, which the thief writes. */
+    atomic_int inside;
+    atomic_int wanted;
+    ccmr__pool_lane *lane;
+    size_t large_bytes;
+    size_t large_most; /* beyond this large blocks go to the lane */
+    ccmr__pool_bin bins[CCMR__POOL_CLASSES];
+    ccmr__pool_way ways[CCMR__POOL_ROWS][CCMR__POOL_ROW];
+
+    /* Under pool->lock. */
+    int orphan;              /* its thread has gone, or left it */
+    ccmr__pool_cache *next;  /* of the lane */
+    ccmr__pool_cache *spare; /* unused caches of the pool */
+};
+
+/* How a thread finds its caches. `serial` is the pool's, which no other pool
+ * ever has: an entry of a pool that is gone is never followed. */
+typedef struct ccmr__pool_entry {
+    uint64_t serial; /* 0: unused */
+    ccmr_stream stream;
+    uint64_t id;                       /* of the stream */
+    const ccmr__stream_record *record; /* registered; NULL: not */
+    ccmr__pool_cache *cache;
+} ccmr__pool_entry;
+
+/* A thread's, in ccmr__thread. */
+typedef struct ccmr__thread_pools {
+    ccmr__pool_entry last; /* a copy of the one used last */
+    ccmr__pool_entry entries[CCMR__POOL_THREAD_CACHES];
+    unsigned hand; /* which is given up next */
+} ccmr__thread_pools;
+
+/** Owner. Waits while a thief is at work. */
+void ccmr__pool_wait_thief(ccmr__pool_cache *cache) __attribute__((cold));
+
+static inline void ccmr__pool_enter(ccmr__pool_cache *cache)
+{
+    atomic_store_explicit(&cache->inside, 1, memory_order_relaxed);
+    ccmr__census_fence();
+    if (__builtin_expect(
+            atomic_load_explicit(&cache->wanted, memory_order_acquire) != 0,
+            0)) {
+        ccmr__pool_wait_thief(cache);
+    }
+}
+
+static inline void ccmr__pool_leave(ccmr__pool_cache *cache)
+{
+    atomic_store_explicit(&cache->inside, 0, memory_order_release);
+}
+
+/**
+ * The calling thread's cache for a stream: one of its own, else an orphan of
+ * that lane, else a spare or new one, for which another of the thread's may
+ * have to go (its blocks go to its lane). Host memory alone; NULL without.
+ * `record` is the stream's registration, or NULL. Not under a lock.
+ */
+ccmr__pool_cache *ccmr__pool_cache_find(ccmr__pool *pool,
+                                        const ccmr__stream_use *use,
+                                        const ccmr__stream_record *record,
+                                        ccmr__pool_lane **lane);
+
+/**
+ * Thief: all caches of a lane (NULL: of the pool) give their blocks to their
+ * lanes, except `own`, which is the caller's. Returns the bytes. Not under a
+ * lock; the caller is in no cache.
+ */
+size_t ccmr__pool_steal(ccmr__pool *pool, ccmr__pool_lane *lane,
+                        const ccmr__pool_cache *own);
+
+/** Bytes in all caches. Exact when nothing else runs. Thief. */
+size_t ccmr__pool_cached_bytes(ccmr__pool *pool);
+
+/* ---- inside, by the owner (or by a thief that has it) --------------------- */
+
+/** All large blocks go to the lane. Returns the bytes. */
+size_t ccmr__pool_flush_large(ccmr__pool_cache *cache);
+/** Everything goes to the lane. */
+size_t ccmr__pool_flush(ccmr__pool_cache *cache);
+
+/** Push a block of a class whose bin is full: half of it goes to the lane. */
+void ccmr__pool_push_small_slowly(ccmr__pool_cache *cache, unsigned index,
+                                  uintptr_t address);
+
+/** A cached block of exactly that (rounded, large) size, or 0. */
+uintptr_t ccmr__pool_pop_large(ccmr__pool_cache *cache, size_t bytes);
+/** Keep a large block; others may have to go to the lane for it. */
+void ccmr__pool_push_large(ccmr__pool_cache *cache, size_t bytes,
+                           uintptr_t address);
+
+#endif /* CCMR_RESOURCES_POOL_CACHE_H */
