@@ -19,6 +19,7 @@ simulation_tests = \
 	tests/simulation/virtual
 tap_tests += $(simulation_tests)
 tap_scripts += \
+	tests/simulation/apart.sh \
 	tests/simulation/header.sh \
 	tests/simulation/library.sh
 tsan_tests += tests/simulation/order tests/simulation/threads
@@ -62,3 +63,10 @@ tests_simulation_shared_SOURCES = tests/simulation/shared.c
 tests_simulation_shared_LDADD = $(simulation_ldadd)
 tests_simulation_virtual_SOURCES = tests/simulation/virtual.c
 tests_simulation_virtual_LDADD = $(simulation_ldadd)
+
+# What apart.sh compiles.
+EXTRA_DIST += \
+	tests/simulation/foreign.c \
+	tests/simulation/foreign.h \
+	tests/simulation/foreign_driver.c \
+	tests/simulation/foreign_plugin.c
