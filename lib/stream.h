@@ -35,6 +35,7 @@ typedef struct ccmr__stream_record {
     ccmr_stream retired; /* an owned one that is retired, not destroyed; the
                           * record stays its own. Under the lock */
     atomic_int capturing;
+    atomic_int borrowed; /* how many use the handle in calls without it */
     struct ccmr__stream_record *next; /* set once */
 } ccmr__stream_record;
 
@@ -106,6 +107,16 @@ static inline ccmr__stream_record *ccmr__stream_find(ccmr_stream stream)
     }
     return record;
 }
+
+/**
+ * Use a registered stream's handle in a call that was not given the stream:
+ * 1, or 0 where the stream of that id is no longer registered or captures.
+ * Until it is returned the stream is not retired and no capture on it begins:
+ * whoever announces one waits. So the use is short, and never blocks.
+ */
+int ccmr__stream_borrow(ccmr__stream_record *record, uint64_t id,
+                        CUstream *handle);
+void ccmr__stream_return(ccmr__stream_record *record);
 
 /* Questions to the driver about a stream that is not registered. A capturing
  * one is asked the first alone: the others would ruin the capture. */

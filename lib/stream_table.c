@@ -3,6 +3,7 @@
  * Streams: the table of registered ones, and the public calls.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "lib/error.h"
@@ -74,6 +75,42 @@ static ccmr_status record_add(ccmr_stream stream, uint64_t id, int device,
     return status;
 }
 
+/* ---- borrowing ----------------------------------------------------------------
+ *
+ *   borrower: borrowed++; still registered, not capturing? -> use; borrowed--
+ *   the other: capturing = 1, or handle = 0; wait for borrowed == 0
+ *
+ * Sequentially consistent on both sides: one of them sees the other.
+ */
+
+int ccmr__stream_borrow(ccmr__stream_record *record, uint64_t id,
+                        CUstream *handle)
+{
+    ccmr_stream stream;
+
+    atomic_fetch_add(&record->borrowed, 1);
+    stream = atomic_load(&record->handle);
+    if (stream != NULL && record->id == id &&
+        atomic_load(&record->capturing) == 0) {
+        *handle = stream;
+        return 1;
+    }
+    atomic_fetch_sub(&record->borrowed, 1);
+    return 0;
+}
+
+void ccmr__stream_return(ccmr__stream_record *record)
+{
+    atomic_fetch_sub(&record->borrowed, 1);
+}
+
+static void wait_for_borrowers(ccmr__stream_record *record)
+{
+    while (atomic_load(&record->borrowed) != 0) {
+        sched_yield();
+    }
+}
+
 /* A stream of ours that is retired is still to be destroyed: its record says
  * so, and serves no other. */
 static void record_retire(ccmr__stream_record *record)
@@ -83,7 +120,9 @@ static void record_retire(ccmr__stream_record *record)
         record->retired =
             atomic_load_explicit(&record->handle, memory_order_relaxed);
     }
-    atomic_store_explicit(&record->handle, NULL, memory_order_release);
+    atomic_store(&record->handle, NULL);
+    /* Before another stream can have the record. */
+    wait_for_borrowers(record);
     (void)pthread_mutex_unlock(&table_lock);
 }
 
@@ -269,8 +308,10 @@ ccmr_status ccmr_stream_set_capturing(ccmr_stream stream, int capturing)
         return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
                           "stream %p is not registered", (void *)stream);
     }
-    atomic_store_explicit(&record->capturing, capturing != 0,
-                          memory_order_relaxed);
+    atomic_store(&record->capturing, capturing != 0);
+    if (capturing != 0) {
+        wait_for_borrowers(record);
+    }
     return CCMR_SUCCESS;
 }
 

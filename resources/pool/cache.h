@@ -61,6 +61,9 @@ struct ccmr__pool_cache {
     atomic_int inside;
     atomic_int wanted;
     ccmr__pool_lane *lane;
+    /* The segment that was hit last: a cheap check of addresses. */
+    uintptr_t known_base;
+    size_t known_bytes;
     size_t large_bytes;
     size_t large_most; /* beyond this large blocks go to the lane */
     ccmr__pool_bin bins[CCMR__POOL_CLASSES];
@@ -77,8 +80,8 @@ struct ccmr__pool_cache {
 typedef struct ccmr__pool_entry {
     uint64_t serial; /* 0: unused */
     ccmr_stream stream;
-    uint64_t id;                       /* of the stream */
-    const ccmr__stream_record *record; /* registered; NULL: not */
+    uint64_t id;                 /* of the stream */
+    ccmr__stream_record *record; /* registered; NULL: not */
     ccmr__pool_cache *cache;
 } ccmr__pool_entry;
 
@@ -116,8 +119,7 @@ static inline void ccmr__pool_leave(ccmr__pool_cache *cache)
  */
 ccmr__pool_cache *ccmr__pool_cache_find(ccmr__pool *pool,
                                         const ccmr__stream_use *use,
-                                        const ccmr__stream_record *record,
-                                        ccmr__pool_lane **lane);
+                                        ccmr__stream_record *record);
 
 /**
  * Thief: all caches of a lane (NULL: of the pool) give their blocks to their

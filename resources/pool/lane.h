@@ -36,33 +36,37 @@
 typedef struct ccmr__pool ccmr__pool;
 typedef struct ccmr__pool_cache ccmr__pool_cache;
 
+/* An event. It stays its lane's, so that whoever is about to wait for it waits
+ * for a later record of the same stream at worst. */
 typedef struct ccmr__pool_mark {
-    CUevent event;   /* made at first use, kept */
+    CUevent event;
     uint64_t number; /* it covers all up to this one */
+    struct ccmr__pool_mark *next;
 } ccmr__pool_mark;
 
 struct ccmr__pool_lane {
     pthread_mutex_t lock;
     ccmr__pool *pool;
-    uint64_t id; /* of the stream; 0: none. Under pool->lock */
-    CUstream handle;
-    int recordable; /* registered: an event may be recorded at any time */
-    int retired;    /* no call will be given the stream any more */
+    uint64_t id;                 /* of the stream; 0: none. pool->lock */
+    ccmr__stream_record *record; /* registered: see ccmr__stream_borrow() */
+    unsigned users;              /* calls at work on it: pool->lock */
 
     uint64_t freed;
     uint64_t covered;
     _Atomic uint64_t done;
-    size_t uncovered_bytes; /* freed since the last record began */
-    /* Recorded and not known finished, oldest first, in a ring. */
-    ccmr__pool_mark marks[CCMR__POOL_EVENTS];
-    unsigned first_mark;
+    _Atomic size_t uncovered_bytes; /* freed since the last record began */
+    /* Recorded and not known finished, oldest first; most of them
+     * CCMR__POOL_EVENTS. */
+    ccmr__pool_mark *oldest;
+    ccmr__pool_mark *newest;
     unsigned mark_count;
+    ccmr__pool_mark *spare_marks;
 
     ccmr__pool_set set;
     _Atomic size_t free_bytes; /* set.bytes, to be read without the lock */
 
     ccmr__pool_cache *caches; /* under pool->lock */
-    ccmr__pool_lane *chain;   /* in the table of ids: pool->lock */
+    ccmr__pool_lane *chain;   /* in the table of ids, or idle: pool->lock */
     ccmr__pool_lane *next;    /* all lanes, newest first; set once */
 };
 
@@ -83,36 +87,65 @@ static inline int ccmr__pool_done(const ccmr__pool_lane *lane, uint64_t number)
     return number <= atomic_load_explicit(&lane->done, memory_order_acquire);
 }
 
-/** The lane of a stream, made at need (host memory alone). */
-ccmr_status ccmr__pool_lane_of(ccmr__pool *pool, const ccmr__stream_use *use,
-                               ccmr__pool_lane **lane);
+/**
+ * The lane of a stream, made at need (host memory alone). It is in use until
+ * it is put back: no other stream gets it meanwhile, nor while caches are its
+ * own. Locks pool->lock.
+ */
+ccmr_status ccmr__pool_lane_get(ccmr__pool *pool, const ccmr__stream_use *use,
+                                ccmr__stream_record *record,
+                                ccmr__pool_lane **lane);
+/** The same, only if there is one: else NULL. */
+ccmr__pool_lane *ccmr__pool_lane_known(ccmr__pool *pool, uint64_t id);
+void ccmr__pool_lane_put(ccmr__pool_lane *lane);
+
+/** A lane without a stream; NULL without memory. Not in the pool's list. */
+ccmr__pool_lane *ccmr__pool_lane_make(ccmr__pool *pool);
+/** Destroys its events as well; in the device's context. */
+void ccmr__pool_lane_free(ccmr__pool_lane *lane);
+
+/** The stream goes: no call will find the lane by its id. Under pool->lock. */
+void ccmr__pool_lane_retire(ccmr__pool_lane *lane);
 
 /** Bring a piece of `blocks` blocks back to a lane; its waits are in it.
  * Never fails; may look for records elsewhere. Not under a lock. */
 void ccmr__pool_bring(ccmr__pool_lane *lane, const ccmr__pool_piece *piece,
                       size_t blocks);
 
-/* The rest asks the driver: in the device's context, no lock held. */
+/** Is all of it known finished? Asks nobody; drops what is. */
+int ccmr__pool_settled(ccmr__pool_waits *waits);
 
-/** Record an event that covers all that was freed so far. `handle` is what
- * this call was given, or a recordable lane's own. */
-ccmr_status ccmr__pool_record(ccmr__pool_lane *lane, CUstream handle);
+/* The rest asks the driver: in the device's context and in relaxed capture
+ * mode, no lock held. */
+
+/** Record an event that covers all that was freed so far, on a stream that
+ * this call was given. */
+ccmr_status ccmr__pool_record(ccmr__pool_lane *lane, CUstream stream);
+
+/** The same on the lane's own, registered stream. CCMR_ERROR_BUSY where it
+ * is not registered or captures. */
+ccmr_status ccmr__pool_record_own(ccmr__pool_lane *lane);
 
 /** Ask what is finished, at most `most` events. Returns 1 if that was news. */
 int ccmr__pool_poll(ccmr__pool_lane *lane, unsigned most);
 
 /**
- * Make `use`'s stream wait for all that is neither its own nor finished.
+ * Make a stream wait for all that is neither its own nor finished.
  * CCMR_ERROR_BUSY where that is not possible, since an event would have to be
  * recorded on a stream that this call was not given.
  */
 ccmr_status ccmr__pool_follow(const ccmr__pool_waits *waits,
                               const ccmr__pool_lane *own, CUstream stream);
 
-/** Wait here. CCMR_ERROR_BUSY as above. */
-ccmr_status ccmr__pool_finish(const ccmr__pool_waits *waits);
+/** Wait here for work up to a number. CCMR_ERROR_BUSY as above. */
+ccmr_status ccmr__pool_finish(ccmr__pool_lane *lane, uint64_t number);
 
-/** Is all of it known finished? Asks nobody; drops what is. */
-int ccmr__pool_settled(ccmr__pool_waits *waits);
+/**
+ * Wait here for everything on all lanes that no event covers, by one event of
+ * the whole context. It would ruin any capture in the context, in relaxed mode
+ * too: for what cannot be had in another way. CCMR_ERROR_BUSY where the driver
+ * has no such event.
+ */
+ccmr_status ccmr__pool_finish_context(ccmr__pool *pool);
 
 #endif /* CCMR_RESOURCES_POOL_LANE_H */

@@ -36,12 +36,36 @@
 
 #define CCMR__POOL_LANE_BUCKETS 256u
 
-/* An allocation of the upstream. */
+/* An allocation of the upstream. Records are kept for the next segment, so
+ * that whoever has a stale one reads memory that is there. */
 struct ccmr__pool_segment {
     uintptr_t base;
     size_t bytes;
-    int leaving; /* about to go upstream: nothing of it is in a set */
+    size_t alignment;         /* as the upstream gave it */
+    ccmr__pool_segment *next; /* unused ones */
 };
+
+/* Where segments are: sorted, read without a lock; see segment.c. */
+typedef struct ccmr__pool_place {
+    _Atomic uintptr_t base;
+    _Atomic size_t bytes;
+    ccmr__pool_segment *_Atomic segment;
+} ccmr__pool_place;
+
+typedef struct ccmr__pool_map {
+    struct ccmr__pool_map *older; /* smaller ones that were outgrown */
+    size_t room;
+    ccmr__pool_place places[];
+} ccmr__pool_map;
+
+typedef struct ccmr__pool_options {
+    size_t initial; /* bytes that are taken at creation */
+    size_t hard;    /* most bytes of segments; 0: no bound */
+    size_t keep;    /* trim and release at most down to this */
+    unsigned soft;  /* per cent of peak live that is grown to without a wait;
+                     * 0: by itself */
+    int follow;     /* may wait on the device for other streams */
+} ccmr__pool_options;
 
 struct ccmr__pool {
     /* Fixed at creation. */
@@ -50,30 +74,126 @@ struct ccmr__pool {
     ccmr__device *device;
     int host_access;    /* blocks change hands only when finished */
     int stream_ordered; /* the upstream's memory is ready in stream order */
+    int free_waits;     /* the upstream's free waits for the device */
     size_t upstream_alignment;
+    ccmr__pool_options options; /* those that can change: under `lock` */
 
-    /* Many streams seen: events are needed. Set once, never cleared. */
+    /* More than one stream was seen: events are needed. Never cleared. */
     atomic_int many;
+    _Atomic size_t uncovered_most; /* bytes of a lane before it records */
 
     pthread_mutex_t thieves; /* whoever looks into others' caches */
+    pthread_mutex_t slow;    /* whoever gathers; before `thieves` */
     pthread_mutex_t lock;
 
     /* Under `lock`: */
     ccmr__pool_lane *ids[CCMR__POOL_LANE_BUCKETS];
+    ccmr__pool_lane *idle;          /* without a stream, for the next one */
     ccmr__pool_lane *_Atomic lanes; /* all; read without the lock */
+    unsigned streams;               /* lanes that have one */
     ccmr__pool_cache *spare_caches;
-    ccmr__pool_segment **segments; /* by address */
-    size_t segment_count;
-    size_t segment_room;
+    ccmr__pool_segment *spare_segments;
+
+    ccmr__pool_map *_Atomic map; /* written under `lock` */
+    _Atomic size_t segment_count;
+    atomic_uint map_version; /* odd while it is written */
 
     ccmr__pool_lane *common; /* set at creation */
 
     /* Bytes of segments, and of growth that is under way. */
     _Atomic size_t reserved;
     _Atomic size_t peak_reserved;
-    _Atomic uint64_t changes; /* memory became free or came */
+    _Atomic size_t peak_used; /* greatest reserved - free, when it grew */
+    _Atomic uint64_t changes; /* times that memory came free */
 
     ccmr__pool *next_pool; /* all pools: cache.c's own lock */
 };
+
+/* ---- cache.c: the list of all pools ------------------------------------------ */
+
+void ccmr__pool_list_add(ccmr__pool *pool);
+/** After this no thread's end touches the pool. */
+void ccmr__pool_list_remove(ccmr__pool *pool);
+/** Free all caches. Nobody uses the pool. */
+void ccmr__pool_caches_end(ccmr__pool *pool);
+
+/* ---- segment.c ------------------------------------------------------------------ */
+
+/** The segment that has an address; NULL if none does. No lock. */
+ccmr__pool_segment *ccmr__pool_segment_of(ccmr__pool *pool, uintptr_t address);
+
+/** Ask the upstream for a segment. Its memory is in no set yet. A stream whose
+ * order it comes in is `stream`. No lock held. */
+ccmr_status ccmr__pool_segment_get(ccmr__pool *pool, size_t bytes,
+                                   size_t alignment, ccmr_stream stream,
+                                   ccmr__pool_segment **segment);
+/** Give it back: all of it is free, finished and in no set. On an error it is
+ * still the pool's. */
+ccmr_status ccmr__pool_segment_give(ccmr__pool *pool,
+                                    ccmr__pool_segment *segment);
+/** Records of segments, maps. */
+void ccmr__pool_segments_end(ccmr__pool *pool);
+
+/* ---- serve.c -------------------------------------------------------------------- */
+
+ccmr_status ccmr__pool_allocate(void *object, size_t bytes, size_t alignment,
+                                ccmr_stream stream, void **ptr);
+ccmr_status ccmr__pool_deallocate(void *object, void *ptr, size_t bytes,
+                                  size_t alignment, ccmr_stream stream);
+/** What a stream is, in the device's context where its token needs that. */
+ccmr_status ccmr__pool_resolve(ccmr__pool *pool, ccmr_stream stream,
+                               ccmr__stream_use *use,
+                               ccmr__stream_record **record);
+
+/* ---- reclaim.c ------------------------------------------------------------------ */
+
+/* An allocation that its cache could not serve. */
+typedef struct ccmr__pool_request {
+    ccmr__pool *pool;
+    ccmr__pool_cache *cache; /* NULL: none; not entered */
+    ccmr__pool_lane *lane;
+    ccmr_stream stream;
+    CUstream handle;
+    size_t bytes;     /* rounded */
+    size_t alignment; /* at least a granule */
+    size_t run;       /* blocks wanted side by side, 1 and more */
+    /* [out] */
+    ccmr__pool_piece piece;
+    size_t blocks; /* in it */
+} ccmr__pool_request;
+
+/** Find memory, by all means in their order. */
+ccmr_status ccmr__pool_serve(ccmr__pool_request *request);
+
+/* ---- trim.c --------------------------------------------------------------------- */
+
+/** All finished memory of all lanes goes to one, and merges there. With
+ * `steal` caches are emptied first. */
+void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to);
+
+/** Give wholly free, finished segments back while more than `keep` bytes are
+ * reserved. Returns the bytes. */
+size_t ccmr__pool_release(ccmr__pool *pool, size_t keep, ccmr_status *refused);
+
+/** Wait here until everything that was freed is finished, where it can be
+ * waited for. `context`: by an event of the context where nothing else will
+ * do. */
+ccmr_status ccmr__pool_finish_all(ccmr__pool *pool, int context);
+
+ccmr_status ccmr__pool_trim(void *object, size_t keep,
+                            ccmr_trim_result *result);
+ccmr_status ccmr__pool_retire(void *object, ccmr_stream stream);
+/** Everything goes back: nothing is live. */
+void ccmr__pool_end(ccmr__pool *pool);
+
+/* ---- figures.c ------------------------------------------------------------------ */
+
+size_t ccmr__pool_free_bytes(ccmr__pool *pool);
+ccmr_status ccmr__pool_stats(void *object, ccmr_stats *stats);
+ccmr_status ccmr__pool_audit(void *object);
+ccmr_status ccmr__pool_would_fit(void *object, size_t bytes,
+                                 ccmr_stream stream, int *fits);
+/** Fill the numbers of an out-of-memory's detail. */
+void ccmr__pool_explain(ccmr__pool *pool, const char *tried);
 
 #endif /* CCMR_RESOURCES_POOL_POOL_H */
