@@ -65,6 +65,17 @@ for source in "$abs_top_srcdir"/examples/*.c; do
     example "${CC:-cc}" c11 "$source"
 done
 
+# An allocator of one's own, in two files, with its test.
+build_allocator() {
+    # shellcheck disable=SC2046  # words on purpose
+    $CC -std=c11 -Wall -Wextra -Werror -o "$scratch/allocator" \
+        "$abs_top_srcdir"/examples/free_list/*.c \
+        $(pc --cflags --libs libcucoremr-sim) -pthread
+}
+
+ok "example free_list compiles" build_allocator
+ok "example free_list runs" run "$scratch/allocator" --seeds 20
+
 # The program that README.md shows.
 # shellcheck disable=SC2016
 sed -n '/^```c$/,/^```$/{/^```/d;p;}' "$abs_top_srcdir/README.md" \

@@ -20,6 +20,7 @@ simulation_tests = \
 tap_tests += $(simulation_tests)
 tap_scripts += \
 	tests/simulation/apart.sh \
+	tests/simulation/free_list.sh \
 	tests/simulation/header.sh \
 	tests/simulation/library.sh
 tsan_tests += tests/simulation/order tests/simulation/threads
