@@ -102,7 +102,7 @@ static ccmr_status wait(const free_list *self, const block *of,
                : driver_failed("cuStreamWaitEvent failed");
 }
 
-/* The block with that address, or (NULL) one that is large enough. */
+/* Take out the block with that address; any of that size where it is NULL. */
 static block *take(free_list *self, block **list, const void *ptr, size_t size)
 {
     block *found;
