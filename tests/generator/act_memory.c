@@ -276,6 +276,10 @@ static int plan_unset(const model *m, const worker *w, const block *b,
     if (b->ptr == NULL) {
         return 1;
     }
+    if (at_once(m)) { /* no stream is used */
+        how->on = NULL;
+        return r->alive || b->recorded_registered;
+    }
     if (r->kind == STREAM_THREAD && b->recorder != w->serial) {
         how->want = CCMR_ERROR_WRONG_THREAD;
         return 1;

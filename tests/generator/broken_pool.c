@@ -216,6 +216,8 @@ static ccmr_status free_extent(pool *self, const void *ptr, size_t bytes,
     }
     if (c != NULL) {
         status = record_free(self, e, c);
+    } else { /* all work is done, that of held streams too */
+        waits_clear(&e->after);
     }
     if (status == CCMR_SUCCESS || self->fault == POOL_FAULT_refused) {
         set_free(self, e);

@@ -8,6 +8,8 @@ tap_scripts += \
 
 EXTRA_DIST += \
 	tests/generator/scripts/everything.txt \
+	tests/generator/scripts/held-and-ready.txt \
+	tests/generator/scripts/host-from-another-thread.txt \
 	tests/generator/scripts/many-waits.txt \
 	tests/generator/scripts/retired-while-draining.txt
 

@@ -49,6 +49,7 @@ static const subject usual[] = {
     {.stack = "stream_ordered | device_pool device=1"},
     {.stack = "device_plain"},
     {.stack = "legacy_pinned"},
+    {.stack = "host"},
     {.stack = "stream_ordered | host"},
     {.stack = "subpool segment=64KiB | stream_ordered | device_plain"},
     {.stack = "subpool segment=16KiB | limiting bytes=512KiB | device_plain",
