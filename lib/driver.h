@@ -74,6 +74,38 @@
       (ptr, bytes, pool, stream))                                             \
     X(cuMemFreeAsync, 11020, OPTIONAL, (CUdeviceptr ptr, CUstream stream),    \
       (ptr, stream))                                                          \
+    X(cuDeviceCanAccessPeer, 4000, OPTIONAL,                                  \
+      (int *can, CUdevice device, CUdevice peer), (can, device, peer))        \
+    X(cuMemGetAllocationGranularity, 10020, OPTIONAL,                         \
+      (size_t * bytes, const CUmemAllocationProp *prop,                       \
+       CUmemAllocationGranularity_flags option),                              \
+      (bytes, prop, option))                                                  \
+    X(cuMemAddressReserve, 10020, OPTIONAL,                                   \
+      (CUdeviceptr * ptr, size_t bytes, size_t alignment, CUdeviceptr hint,   \
+       unsigned long long flags),                                             \
+      (ptr, bytes, alignment, hint, flags))                                   \
+    X(cuMemAddressFree, 10020, OPTIONAL, (CUdeviceptr ptr, size_t bytes),     \
+      (ptr, bytes))                                                           \
+    X(cuMemCreate, 10020, OPTIONAL,                                           \
+      (CUmemGenericAllocationHandle * handle, size_t bytes,                   \
+       const CUmemAllocationProp *prop, unsigned long long flags),            \
+      (handle, bytes, prop, flags))                                           \
+    X(cuMemRelease, 10020, OPTIONAL, (CUmemGenericAllocationHandle handle),   \
+      (handle))                                                               \
+    X(cuMemMap, 10020, OPTIONAL,                                              \
+      (CUdeviceptr ptr, size_t bytes, size_t offset,                          \
+       CUmemGenericAllocationHandle handle, unsigned long long flags),        \
+      (ptr, bytes, offset, handle, flags))                                    \
+    X(cuMemUnmap, 10020, OPTIONAL, (CUdeviceptr ptr, size_t bytes),           \
+      (ptr, bytes))                                                           \
+    X(cuMemSetAccess, 10020, OPTIONAL,                                        \
+      (CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *entries,         \
+       size_t count),                                                         \
+      (ptr, bytes, entries, count))                                           \
+    X(cuMemExportToShareableHandle, 10020, OPTIONAL,                          \
+      (void *shared, CUmemGenericAllocationHandle handle,                     \
+       CUmemAllocationHandleType kind, unsigned long long flags),             \
+      (shared, handle, kind, flags))                                          \
     X(cuStreamCreate, 2000, REQUIRED, (CUstream * stream, unsigned flags),    \
       (stream, flags))                                                        \
     X(cuStreamDestroy, 4000, REQUIRED, (CUstream stream), (stream))           \
@@ -86,8 +118,8 @@
       (CUstream stream, CUstreamCaptureStatus * status), (stream, status))    \
     X(cuThreadExchangeStreamCaptureMode, 10010, REQUIRED,                     \
       (CUstreamCaptureMode * mode), (mode))                                   \
-    X(cuStreamGetCtx, 9020, REQUIRED,                                         \
-      (CUstream stream, CUcontext * context), (stream, context))              \
+    X(cuStreamGetCtx, 9020, REQUIRED, (CUstream stream, CUcontext * context), \
+      (stream, context))                                                      \
     X(cuStreamGetId, 12000, OPTIONAL,                                         \
       (CUstream stream, unsigned long long *id), (stream, id))                \
     X(cuStreamGetDevice, 12080, OPTIONAL,                                     \
@@ -96,6 +128,8 @@
       (event, flags))                                                         \
     X(cuEventRecord, 2000, REQUIRED, (CUevent event, CUstream stream),        \
       (event, stream))                                                        \
+    X(cuCtxRecordEvent, 12050, OPTIONAL,                                      \
+      (CUcontext context, CUevent event), (context, event))                   \
     X(cuEventQuery, 2000, REQUIRED, (CUevent event), (event))                 \
     X(cuEventSynchronize, 2000, REQUIRED, (CUevent event), (event))           \
     X(cuEventDestroy, 4000, REQUIRED, (CUevent event), (event))               \

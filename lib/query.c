@@ -133,6 +133,7 @@ ccmr_status ccmr__describe_upstream(ccmr_resource *upstream,
 
     if (status == CCMR_SUCCESS) {
         properties->name = name;
+        properties->granularity = 0; /* ranges are the upstream's alone */
     }
     return status;
 }

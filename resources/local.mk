@@ -35,4 +35,13 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/stream_ordered/store.c \
 	resources/stream_ordered/store.h \
 	resources/stream_ordered/stream_ordered.h \
-	resources/stream_ordered/tables.c
+	resources/stream_ordered/tables.c \
+	resources/virtual/access.c \
+	resources/virtual/books.c \
+	resources/virtual/kind.c \
+	resources/virtual/memory.c \
+	resources/virtual/ranges.c \
+	resources/virtual/serve.c \
+	resources/virtual/tree.c \
+	resources/virtual/tree.h \
+	resources/virtual/virtual.h

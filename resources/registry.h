@@ -14,5 +14,6 @@ extern const ccmr_kind ccmr__kind_legacy_pinned;
 extern const ccmr_kind ccmr__kind_limiting;
 extern const ccmr_kind ccmr__kind_logging;
 extern const ccmr_kind ccmr__kind_stream_ordered;
+extern const ccmr_kind ccmr__kind_virtual;
 
 #endif /* CCMR_RESOURCES_REGISTRY_H */

@@ -21,5 +21,6 @@
 #include <cucoremr/resources/limiting.h>
 #include <cucoremr/resources/logging.h>
 #include <cucoremr/resources/stream_ordered.h>
+#include <cucoremr/resources/virtual.h>
 
 #endif /* CUCOREMR_CUCOREMR_H */

@@ -71,6 +71,8 @@ typedef struct ccmr_properties {
     ccmr_capture_behavior capture;
     ccmr_access access;
     unsigned handle_kinds; /**< CCMR_HANDLE_... that can be exported */
+    size_t granularity;    /**< unit of address ranges (`reserve` and so on),
+                              a power of two; 0: they are not offered */
 } ccmr_properties;
 
 /**
@@ -136,19 +138,54 @@ typedef struct ccmr_resource_ops {
     ccmr_status (*note_use)(void *self, void *ptr, ccmr_stream stream);
     /** The free must wait for what is enqueued on `stream` until then. */
     ccmr_status (*hold_until_free)(void *self, void *ptr, ccmr_stream stream);
-    /** Address range without memory: for a pool above. All five or none. */
+    /**
+     * Address ranges and memory in them: for a pool above. All five or none;
+     * addresses and sizes are multiples of the property `granularity`. None of
+     * them waits for a stream, and none knows what work uses the memory: that
+     * is the caller's business. No alignment or size is rounded.
+     *
+     * Address space without memory.
+     */
     ccmr_status (*reserve)(void *self, size_t bytes, void **base);
+    /**
+     * Put memory at [address, address + bytes) of one range, where none is:
+     * one new handle of exactly that size, usable at once by every device that
+     * has access. CCMR_ERROR_ALREADY_EXISTS: there is memory;
+     * CCMR_ERROR_OUT_OF_RANGE: it lies in no range.
+     */
     ccmr_status (*commit)(void *self, void *address, size_t bytes);
+    /**
+     * Take from the address what one commit or one move put there: the same
+     * address and bytes, a whole handle. It is freed with its last address.
+     * The work that uses this address is finished.
+     */
     ccmr_status (*decommit)(void *self, void *address, size_t bytes);
+    /**
+     * Put the handle that one commit or one move put at `from` at `to` as
+     * well, where no memory is: a second address of the same bytes. `from`
+     * stays usable until it is decommitted, so that this is right while work
+     * uses it; until then, and to order what the two are used for, is the
+     * caller's business.
+     */
     ccmr_status (*move)(void *self, void *from, void *to, size_t bytes);
+    /** Give a range back, whole and without memory: else CCMR_ERROR_BUSY. */
     ccmr_status (*unreserve)(void *self, void *base, size_t bytes);
-    /** Make a block larger in place. */
+    /**
+     * Make a block larger in place, usable by work enqueued on `stream` from
+     * now on; it goes back with `new_bytes`. CCMR_ERROR_OUT_OF_RANGE: there is
+     * no room behind it.
+     */
     ccmr_status (*grow)(void *self, void *ptr, size_t bytes, size_t new_bytes,
                         ccmr_stream stream);
-    /** Export the block's memory as a handle of one kind. */
+    /**
+     * Export the memory of a block (or of a commit) as a handle of one kind,
+     * of exactly `handle_size` bytes: an int for POSIX_FD, closed on exec and
+     * the caller's to close.
+     */
     ccmr_status (*export_handle)(void *self, void *ptr, unsigned kind,
                                  void *handle, size_t handle_size);
-    /** Grant (1) or take (0) access for another device. */
+    /** Grant (1) or take (0) access for another device, to all memory of the
+     * resource, there is and there will be. */
     ccmr_status (*set_access)(void *self, int device, int granted);
     /**
      * An option's present value as text; `*length` is what it needs without

@@ -266,3 +266,31 @@ void bad_ccmr_stream_ordered_create(void)
     sizes_of("ccmr_stream_ordered_options",
              sizeof(ccmr_stream_ordered_options), with_ordered_options, 1);
 }
+
+static ccmr_status with_virtual_options(void *given)
+{
+    ccmr_resource *resource = NULL;
+    ccmr_status status = ccmr_virtual_create(0, given, &resource);
+
+    ccmr_resource_release(resource);
+    return status;
+}
+
+void bad_ccmr_virtual_create(void)
+{
+    ccmr_virtual_options options = {.size = sizeof(options)};
+
+    BAD(ccmr_virtual_create(0, NULL, NULL), INVALID_ARGUMENT, "resource");
+    BAD(ccmr_virtual_create(55, NULL, &no_resource), NO_DEVICE, "55");
+    options.handle = SIZE_MAX;
+    BAD(ccmr_virtual_create(0, &options, &no_resource), INVALID_SIZE,
+        "handle");
+    options.handle = 0;
+    options.room = SIZE_MAX;
+    BAD(ccmr_virtual_create(0, &options, &no_resource), INVALID_SIZE, "room");
+    options.room = 0;
+    options.handle_kinds = 0x80;
+    BAD(ccmr_virtual_create(0, &options, &no_resource), NOT_SUPPORTED,
+        "handle_kinds");
+    sizes_of("ccmr_virtual_options", sizeof(options), with_virtual_options, 1);
+}

@@ -195,6 +195,7 @@ MAKE(ccmr_legacy_pinned_create, ccmr_legacy_pinned_create(0, NULL, &resource))
 MAKE(ccmr_limiting_create, ccmr_limiting_create(o->pool, 4096, &resource))
 MAKE(ccmr_stream_ordered_create,
      ccmr_stream_ordered_create(o->pool, NULL, &resource))
+MAKE(ccmr_virtual_create, ccmr_virtual_create(0, NULL, &resource))
 MAKE(ccmr_stack_create, ccmr_stack_create("device_plain", &resource))
 MAKE(ccmr_stack_create_over,
      ccmr_stack_create_over("limiting bytes=1MiB", o->pool, &resource))
@@ -476,6 +477,7 @@ const valid_call valid_calls[] = {
     ENTRY(ccmr_stream_synchronize, CALL_STATUS),
     ENTRY(ccmr_version, CALL_NONE),
     ENTRY(ccmr_version_text, CALL_NONE),
+    ENTRY(ccmr_virtual_create, CALL_STATUS),
     ENTRY(ccmr_resource_deallocate, CALL_STATUS),
     ENTRY(ccmr_buffer_close, CALL_STATUS),
     ENTRY(ccmr_buffer_destroy, CALL_STATUS),

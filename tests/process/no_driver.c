@@ -56,6 +56,7 @@ static void needs_driver(void)
     NEEDS(ccmr_device_pool_create(0, NULL, &resource));
     NEEDS(ccmr_device_plain_create(0, &resource));
     NEEDS(ccmr_legacy_pinned_create(0, NULL, &resource));
+    NEEDS(ccmr_virtual_create(0, NULL, &resource));
     NEEDS(ccmr_stack_create("device_pool", &resource));
     NEEDS(ccmr_stack_create("limiting bytes=1GiB | stream_ordered | "
                             "device_plain device=3",

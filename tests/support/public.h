@@ -74,6 +74,7 @@
     X(ccmr_stream_set_capturing)                                              \
     X(ccmr_stream_synchronize)                                                \
     X(ccmr_version)                                                           \
-    X(ccmr_version_text)
+    X(ccmr_version_text)                                                      \
+    X(ccmr_virtual_create)
 
 #endif

@@ -10,7 +10,8 @@ criterion_tests += \
 	tests/unit/device_pool_make_test \
 	tests/unit/device_pool_test \
 	tests/unit/host_test \
-	tests/unit/legacy_pinned_test
+	tests/unit/legacy_pinned_test \
+	tests/unit/virtual_ranges_test
 
 tests_unit_device_plain_test_SOURCES = tests/unit/device_plain_test.c
 tests_unit_device_plain_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
@@ -31,6 +32,10 @@ tests_unit_host_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 tests_unit_legacy_pinned_test_SOURCES = tests/unit/legacy_pinned_test.c
 tests_unit_legacy_pinned_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_legacy_pinned_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+tests_unit_virtual_ranges_test_SOURCES = tests/unit/virtual_ranges_test.c
+tests_unit_virtual_ranges_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_virtual_ranges_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
 if HAVE_JEMALLOC
 criterion_tests += tests/unit/jemalloc_test
