@@ -324,7 +324,7 @@ static void case_refused_deallocate(subject *s)
     CHECK_STATUS(s, ccmr_resource_deallocate(r, ptr, SIZE_MAX, 256, stream),
                  CCMR_ERROR_INVALID_SIZE, "SIZE_MAX bytes");
     CHECK(s,
-          ccmr_resource_deallocate(r, (char *)ptr + 1, 1000, 256, stream) !=
+          (ccmr_resource_deallocate)(r, (char *)ptr + 1, 1000, 256, stream) !=
               CCMR_SUCCESS,
           "a misaligned pointer was taken");
     CHECK(s,

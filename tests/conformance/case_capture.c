@@ -92,6 +92,7 @@ static void case_refused(subject *s)
         (void)ccmr_stream_retire(c);
         CHECK(s, capture_active(c), "retire disturbed the capture");
         capture_end(s, c);
+        settle(s, s->streams[1]);
         give(s, ptr, 512, 0, c);
         drop_buffer(s, buffer);
     }
@@ -140,6 +141,7 @@ static void case_announced(subject *s)
         capture_end(s, c);
     }
     CHECK_OK(s, ccmr_stream_set_capturing(c, 0), "set_capturing");
+    settle(s, s->streams[1]);
     give(s, ptr, 512, 0, c);
     drop_buffer(s, buffer);
 }

@@ -229,13 +229,13 @@ static void case_stream_of_other_device(subject *s)
     CHECK_STATUS(s, ccmr_resource_allocate(r, 512, 0, registered, &nothing),
                  CCMR_ERROR_WRONG_DEVICE, "allocate, registered");
     CHECK(s, nothing == NULL, "an output was written");
-    CHECK_STATUS(s, ccmr_resource_deallocate(r, ptr, 512, 0, foreign),
+    CHECK_STATUS(s, (ccmr_resource_deallocate)(r, ptr, 512, 0, foreign),
                  CCMR_ERROR_WRONG_DEVICE, "deallocate");
-    CHECK_STATUS(s, ccmr_resource_deallocate(r, ptr, 512, 0, registered),
+    CHECK_STATUS(s, (ccmr_resource_deallocate)(r, ptr, 512, 0, registered),
                  CCMR_ERROR_WRONG_DEVICE, "deallocate, registered");
-    CHECK_STATUS(s, ccmr_buffer_close(buffer, foreign),
+    CHECK_STATUS(s, (ccmr_buffer_close)(buffer, foreign),
                  CCMR_ERROR_WRONG_DEVICE, "close");
-    CHECK_STATUS(s, ccmr_buffer_close(buffer, registered),
+    CHECK_STATUS(s, (ccmr_buffer_close)(buffer, registered),
                  CCMR_ERROR_WRONG_DEVICE, "close, registered");
     CHECK_STATUS(s, ccmr_buffer_set_stream(buffer, foreign),
                  CCMR_ERROR_WRONG_DEVICE, "set_stream");
@@ -272,10 +272,27 @@ static void CUDA_CB call_inside(void *argument)
     ccmr_stats stats = {.size = sizeof(stats)};
 
     f->asked = ccmr_resource_stats(r, &stats);
-    f->allocated = ccmr_resource_allocate(r, 512, 0, stream, &f->taken);
-    f->deallocated = ccmr_resource_deallocate(r, f->ptr, 512, 0, stream);
-    f->closed = ccmr_buffer_close(f->buffer, CCMR_STREAM_UNSET);
+    f->allocated = (ccmr_resource_allocate)(r, 512, 0, stream, &f->taken);
+    f->deallocated = (ccmr_resource_deallocate)(r, f->ptr, 512, 0, stream);
+    f->closed = (ccmr_buffer_close)(f->buffer, CCMR_STREAM_UNSET);
     atomic_store(&f->done, 1);
+}
+
+/* What the function did; it could not say so itself. */
+static void tell_inside(const host_function *f, const void *memory)
+{
+    ccmr_resource *r = f->s->resource;
+    ccmr_stream stream = f->s->streams[0];
+
+    if (f->allocated == CCMR_SUCCESS) {
+        told_handed_out(r, f->taken, 512, stream);
+    }
+    if (f->deallocated == CCMR_SUCCESS) {
+        told_freed(r, f->ptr, 512, stream);
+    }
+    if (f->closed == CCMR_SUCCESS) {
+        told_freed(r, memory, 512, stream);
+    }
 }
 
 static int may_answer(subject *s, ccmr_status status, const char *what)
@@ -289,6 +306,7 @@ static void case_host_function(subject *s)
 {
     host_function f = {.s = s};
     size_t before = figures(s).live_bytes;
+    void *memory;
 
     f.ptr = take(s, 512, 0, s->streams[0]);
     f.buffer = take_buffer(s, 512, s->streams[0]);
@@ -301,8 +319,10 @@ static void case_host_function(subject *s)
         drop_buffer(s, f.buffer);
         return;
     }
+    memory = ccmr_buffer_ptr(f.buffer);
     settle(s, s->streams[0]);
     CHECK(s, atomic_load(&f.done) == 1, "the host function did not run");
+    tell_inside(&f, memory);
     (void)may_answer(s, f.asked, "stats");
     (void)may_answer(s, f.allocated, "allocate");
     (void)may_answer(s, f.deallocated, "deallocate");

@@ -80,6 +80,7 @@ static void case_draining(subject *s)
         ccmr_resource_deallocate(top, blocks[1], 5000, 0, CCMR_STREAM_UNSET),
         CCMR_ERROR_INVALID_STREAM, "refused while draining");
     expect_destroyed(s, 0, "two blocks are live");
+    settle(s, s->streams[1]);
     give(s, blocks[1], 5000, 0, s->streams[2]);
     settle(s, s->streams[2]);
     expect_destroyed(s, 0, "one block is live");

@@ -8,7 +8,8 @@
  * Each case gets a fresh stack with a recorder under every adaptor. After it,
  * without the case's doing: the resource is released, every recorder is gone
  * and content, the thread's context and capture mode are what they were, and
- * on the simulated driver nothing is alive that was not before.
+ * on the simulated driver nothing is alive that was not before, and nothing
+ * was done out of order: its check of order is told of every block.
  */
 #ifndef CCMR_TESTS_CONFORMANCE_H
 #define CCMR_TESTS_CONFORMANCE_H
@@ -20,6 +21,11 @@
 #include <cucoremr/cucoremr.h>
 
 #include "tests/support/api.h"
+/* All of a case's blocks are told; what a part of a stack passes on is not. */
+#ifdef CONFORMANCE_PART_OF_STACK
+#define TOLD_NOTHING
+#endif
+#include "tests/support/told.h"
 
 #define WORLD_DEVICES 2
 #define WORLD_STREAMS 4

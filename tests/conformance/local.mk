@@ -19,7 +19,9 @@ tests_conformance_cucoremr_conformance_SOURCES = \
 	tests/conformance/conformance.h \
 	tests/conformance/main.c \
 	tests/conformance/recorder.c \
-	tests/conformance/subject.c
+	tests/conformance/subject.c \
+	tests/support/told.c \
+	tests/support/told.h
 # Plug-ins find the library in the program.
 tests_conformance_cucoremr_conformance_LDFLAGS = $(AM_LDFLAGS) \
 	-export-dynamic

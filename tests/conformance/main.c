@@ -161,7 +161,7 @@ static void warm_up(void)
             ccmr_resource_allocate(resource, 256, 0, here.registered[device],
                                    &ptr) == CCMR_SUCCESS) {
             (void)ccmr_resource_deallocate(resource, ptr, 256, 0,
-                                           CCMR_STREAM_READY);
+                                           here.registered[device]);
         }
         ccmr_resource_release(resource);
         IGNORE(ccmr_stream_synchronize(CCMR_STREAM_LEGACY, device));
@@ -176,9 +176,11 @@ static void start_driver(const char *name)
     const char *reason;
     ccmr_status status;
 
-    /* Two simulated devices, and work that runs late, unless told else. */
+    /* Two simulated devices, work that runs late, and a check of its order,
+       unless told else. */
     (void)setenv("CUCOREMR_SIM_DEVICES", "2", 0);
     (void)setenv("CUCOREMR_SIM_MODE", "late", 0);
+    (void)setenv("CUCOREMR_SIM_ORDER", "1", 0);
     status = ccmr_init(&options);
     if (status == CCMR_SUCCESS) {
         status = ccmr_driver(&info);

@@ -9,6 +9,7 @@
  * Entries are taken off before upstream gets the block and put back if it
  * refuses: the next owner of the address may be faster than we are.
  */
+#define CONFORMANCE_PART_OF_STACK
 #include "tests/conformance/conformance.h"
 
 #include <pthread.h>

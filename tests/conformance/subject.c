@@ -69,7 +69,7 @@ void subject_free(subject *s)
 int check_that(subject *s, int good, const char *file, int line,
                const char *condition, const char *format, ...)
 {
-    char text[256];
+    char text[768]; /* a hazard is long */
     va_list args;
 
     if (good) {

@@ -236,9 +236,8 @@ static void warm_up(int devices)
         must(ccmr_stack_create(text, &resource), text);
         must(ccmr_resource_allocate(resource, 256, 0, stream, &ptr),
              "warming up");
-        must(
-            ccmr_resource_deallocate(resource, ptr, 256, 0, CCMR_STREAM_READY),
-            "warming up");
+        must(ccmr_resource_deallocate(resource, ptr, 256, 0, stream),
+             "warming up");
         ccmr_resource_release(resource);
         must(ccmr_stream_destroy(stream), "ccmr_stream_destroy");
     }
