@@ -93,6 +93,9 @@ static void thread_end(void *argument)
 {
     ccmr__thread *self = argument;
 
+    if (self->pools != NULL) {
+        self->pools_end(self);
+    }
     ccmr__thread_pointer = NULL;
     slot_give(self->slot);
     if (self->from_reserve) {

@@ -19,10 +19,15 @@
  * which makes no driver call. Only its own thread touches it.
  */
 typedef struct ccmr__thread {
-    unsigned slot;            /* this thread's own shard, or the shared one */
-    uint64_t serial;          /* never reused; see ccmr__thread_serial() */
-    int from_reserve;         /* not from malloc */
-    unsigned failures;        /* how often `detail` was written anew */
+    unsigned slot;     /* this thread's own shard, or the shared one */
+    uint64_t serial;   /* never reused; see ccmr__thread_serial() */
+    int from_reserve;  /* not from malloc */
+    unsigned failures; /* how often `detail` was written anew */
+    /* What pools keep for this thread, NULL if nothing, and who takes that
+     * apart at the thread's end: without a driver call. The shared record
+     * never has any. */
+    struct ccmr__thread_pools *pools;
+    void (*pools_end)(struct ccmr__thread *self);
     ccmr_error_detail detail; /* the last failure */
 } ccmr__thread;
 

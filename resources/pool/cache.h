@@ -12,6 +12,10 @@
  * and has waited for all others before: its next user on that stream has
  * nothing to wait for.
  *
+ * A cache that its thread leaves gives its blocks to the lane and is spare,
+ * for any thread and lane of the pool: a lane with caches serves no other
+ * stream, so that none is kept for a thread that may never come.
+ *
  * The owner enters and leaves with plain stores. Whoever else wants to look in
  * (trim, audit, retire, reclaim: "thief") holds pool->thieves, raises `wanted`,
  * makes every thread pass a barrier and waits until the owner is out:
@@ -46,7 +50,7 @@
 
 typedef struct ccmr__pool_bin {
     uint16_t count;
-    uint16_t most; /* at most: about 512 KiB, see cache.c */
+    uint16_t most; /* at most: about 512 KiB; 0: the cache is stale */
     uintptr_t blocks[CCMR__POOL_BIN_MOST];
 } ccmr__pool_bin;
 
@@ -57,9 +61,12 @@ typedef struct ccmr__pool_way {
 } ccmr__pool_way;
 
 struct ccmr__pool_cache {
-    /* The owner's, but `wanted`, which the thief writes. */
+    /* Of whoever is inside, but `wanted`, which the thief writes. */
     atomic_int inside;
     atomic_int wanted;
+    /* The lane's stream was retired: nothing is kept here any more, and the
+     * thread leaves the cache when it next looks for one. */
+    atomic_int stale;
     ccmr__pool_lane *lane;
     /* The segment that was hit last: a cheap check of addresses. */
     uintptr_t known_base;
@@ -67,12 +74,11 @@ struct ccmr__pool_cache {
     size_t large_bytes;
     size_t large_most; /* beyond this large blocks go to the lane */
     ccmr__pool_bin bins[CCMR__POOL_CLASSES];
-    ccmr__pool_way ways[CCMR__POOL_ROWS][CCMR__POOL_ROW];
+    /* A way is a cache line. */
+    _Alignas(64) ccmr__pool_way ways[CCMR__POOL_ROWS][CCMR__POOL_ROW];
 
-    /* Under pool->lock. */
-    int orphan;              /* its thread has gone, or left it */
-    ccmr__pool_cache *next;  /* of the lane */
-    ccmr__pool_cache *spare; /* unused caches of the pool */
+    ccmr__pool_cache *next;  /* of the lane, or spare. pool->lock */
+    ccmr__pool_cache *found; /* next one of the thief. pool->thieves */
 };
 
 /* How a thread finds its caches. `serial` is the pool's, which no other pool
@@ -87,7 +93,8 @@ typedef struct ccmr__pool_entry {
 
 /* A thread's, in ccmr__thread. */
 typedef struct ccmr__thread_pools {
-    ccmr__pool_entry last; /* a copy of the one used last */
+    /* A copy of the one used last. */
+    _Alignas(64) ccmr__pool_entry last;
     ccmr__pool_entry entries[CCMR__POOL_THREAD_CACHES];
     unsigned hand; /* which is given up next */
 } ccmr__thread_pools;
@@ -95,6 +102,7 @@ typedef struct ccmr__thread_pools {
 /** Owner. Waits while a thief is at work. */
 void ccmr__pool_wait_thief(ccmr__pool_cache *cache) __attribute__((cold));
 
+/** Owner, in no other cache, under no lock that comes after `thieves`. */
 static inline void ccmr__pool_enter(ccmr__pool_cache *cache)
 {
     atomic_store_explicit(&cache->inside, 1, memory_order_relaxed);
@@ -111,11 +119,19 @@ static inline void ccmr__pool_leave(ccmr__pool_cache *cache)
     atomic_store_explicit(&cache->inside, 0, memory_order_release);
 }
 
+/** Its lane is another one's or nobody's: look for a cache again. */
+static inline int ccmr__pool_cache_stale(ccmr__pool_cache *cache)
+{
+    return atomic_load_explicit(&cache->stale, memory_order_relaxed) != 0;
+}
+
 /**
- * The calling thread's cache for a stream: one of its own, else an orphan of
- * that lane, else a spare or new one, for which another of the thread's may
- * have to go (its blocks go to its lane). Host memory alone; NULL without.
- * `record` is the stream's registration, or NULL. Not under a lock.
+ * The calling thread's cache for a stream: one of its own, else a spare or new
+ * one, for which another of the thread's may have to go (its blocks go to its
+ * lane). Host memory alone; NULL without, or for a thread without a record of
+ * its own. `record` is the stream's registration, or NULL. A cache that the
+ * thread did not have before has no `large_most` yet. Under no lock, in no
+ * cache.
  */
 ccmr__pool_cache *ccmr__pool_cache_find(ccmr__pool *pool,
                                         const ccmr__stream_use *use,
@@ -123,8 +139,9 @@ ccmr__pool_cache *ccmr__pool_cache_find(ccmr__pool *pool,
 
 /**
  * Thief: all caches of a lane (NULL: of the pool) give their blocks to their
- * lanes, except `own`, which is the caller's. Returns the bytes. Not under a
- * lock; the caller is in no cache.
+ * lanes, except `own` (may be NULL), which is the caller's. Caches of a lane
+ * whose stream is gone (its id is 0) are stale from then on. Returns the
+ * bytes. Under no lock but `slow`; in no cache.
  */
 size_t ccmr__pool_steal(ccmr__pool *pool, ccmr__pool_lane *lane,
                         const ccmr__pool_cache *own);
@@ -139,7 +156,15 @@ size_t ccmr__pool_flush_large(ccmr__pool_cache *cache);
 /** Everything goes to the lane. */
 size_t ccmr__pool_flush(ccmr__pool_cache *cache);
 
-/** Push a block of a class whose bin is full: half of it goes to the lane. */
+/**
+ * Blocks of one size go to the lane, as one free with one number; neighbours
+ * as one piece. The array is sorted. Returns the bytes.
+ */
+size_t ccmr__pool_give_blocks(ccmr__pool_cache *cache, size_t bytes,
+                              uintptr_t *blocks, unsigned count);
+
+/** Push a block of a class whose bin is full: the older half goes to the
+ * lane. */
 void ccmr__pool_push_small_slowly(ccmr__pool_cache *cache, unsigned index,
                                   uintptr_t address);
 
@@ -148,5 +173,8 @@ uintptr_t ccmr__pool_pop_large(ccmr__pool_cache *cache, size_t bytes);
 /** Keep a large block; others may have to go to the lane for it. */
 void ccmr__pool_push_large(ccmr__pool_cache *cache, size_t bytes,
                            uintptr_t address);
+
+/** Empty, open, and a lane's. By whoever took it from the spare ones. */
+void ccmr__pool_cache_open(ccmr__pool_cache *cache, ccmr__pool_lane *lane);
 
 #endif /* CCMR_RESOURCES_POOL_CACHE_H */
