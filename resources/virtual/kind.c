@@ -2,7 +2,6 @@
 /*
  * virtual: operations, options, creation, and the kind for stack texts.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/arith.h"
@@ -180,68 +179,69 @@ static int has_calls(void)
            CCMR__CU(cuDeviceCanAccessPeer) != NULL;
 }
 
-/* Whether the device has something; a driver that does not know the attribute
- * does not have it. */
-static ccmr_status ask(const ccmr__device *device,
-                       CUdevice_attribute attribute, int *has)
+/* The device, or its driver, does not do it; `res` is success if it says so by
+ * an attribute. */
+static ccmr_status unsupported(const ccmr__device *device, const char *what,
+                               CUresult res, const char *call)
 {
-    CUresult res =
-        CCMR__CU(cuDeviceGetAttribute)(has, attribute, device->device);
+    ccmr_error_detail *detail;
+    const char *name = NULL;
 
-    if (res == CUDA_ERROR_INVALID_VALUE) {
-        *has = 0;
+    if (res != CUDA_SUCCESS) {
+        (void)ccmr__fail_driver((int)res, call);
+        name = ccmr__error()->driver_result_name;
+    }
+    (void)ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
+                     "device %d has no %s for this process, with this driver "
+                     "(version %d)%s%s",
+                     device->ordinal, what, ccmr__driver_version(),
+                     name != NULL ? ": " : "", name != NULL ? name : "");
+    detail = ccmr__error();
+    detail->device = device->ordinal;
+    if (res != CUDA_SUCCESS) {
+        detail->driver_call = call;
+        detail->driver_result = (int)res;
+        detail->driver_result_name = name;
+    }
+    return CCMR_ERROR_NOT_SUPPORTED;
+}
+
+/* The device must have it; a driver that does not know the attribute says that
+ * the value is invalid. */
+static ccmr_status need(const ccmr__device *device,
+                        CUdevice_attribute attribute, const char *what)
+{
+    static const char call[] = "cuDeviceGetAttribute";
+    int has = 0;
+    CUresult res =
+        CCMR__CU(cuDeviceGetAttribute)(&has, attribute, device->device);
+
+    if (res == CUDA_SUCCESS && has) {
         return CCMR_SUCCESS;
     }
-    return res == CUDA_SUCCESS
-               ? CCMR_SUCCESS
-               : ccmr__fail_driver((int)res, "cuDeviceGetAttribute");
+    return res == CUDA_SUCCESS || res == CUDA_ERROR_INVALID_VALUE
+               ? unsupported(device, what, res, call)
+               : ccmr__fail_driver((int)res, call);
 }
 
 static ccmr_status check_device(const ccmr__device *device)
 {
-    int has = 0;
-    ccmr_status status = CCMR_SUCCESS;
+    static const char what[] = "virtual memory management";
 
-    if (has_calls()) {
-        status =
-            ask(device,
-                CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, &has);
+    if (!has_calls()) {
+        return unsupported(device, what, CUDA_SUCCESS, NULL);
     }
-    if (status == CCMR_SUCCESS && !has) {
-        status = ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
-                            "device %d has no virtual memory management with "
-                            "this driver (version %d)",
-                            device->ordinal, ccmr__driver_version());
-    }
-    return status;
-}
-
-static ccmr_status check_kind(const ccmr__device *device, unsigned kinds,
-                              unsigned kind, const char *name,
-                              CUdevice_attribute attribute)
-{
-    int has = 0;
-    ccmr_status status;
-
-    if ((kinds & kind) == 0) {
-        return CCMR_SUCCESS;
-    }
-    status = ask(device, attribute, &has);
-    if (status == CCMR_SUCCESS && !has) {
-        status = ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
-                            "memory of device %d cannot be exported as %s",
-                            device->ordinal, name);
-    }
-    return status;
+    return need(device,
+                CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, what);
 }
 
 /* In the device's context: a kind that the device has may still be one that
  * the process may not use. */
 static ccmr_status try_kinds(ccmr__virtual *self)
 {
-    ccmr_error_detail *detail;
     ccmr__piece *piece;
     ccmr_status status;
+    CUresult res;
 
     if (self->made.handle_kinds == CCMR_HANDLE_NONE) {
         return CCMR_SUCCESS;
@@ -252,23 +252,17 @@ static ccmr_status try_kinds(ccmr__virtual *self)
         self->peak_reserved = self->reserved;
         return CCMR_SUCCESS;
     }
-    detail = ccmr__error();
-    if (detail->driver_result == (int)CUDA_ERROR_NOT_PERMITTED ||
-        detail->driver_result == (int)CUDA_ERROR_NOT_SUPPORTED) {
-        status = CCMR_ERROR_NOT_SUPPORTED;
-        detail->status = status;
-        (void)snprintf(detail->message, sizeof(detail->message),
-                       "device %d refuses memory of the handle kinds 0x%x to "
-                       "this process: cuMemCreate returned %s (%d)",
-                       self->device->ordinal, self->made.handle_kinds,
-                       detail->driver_result_name, detail->driver_result);
+    res = (CUresult)ccmr__error()->driver_result;
+    if (res == CUDA_ERROR_NOT_PERMITTED || res == CUDA_ERROR_NOT_SUPPORTED) {
+        status = unsupported(self->device, "memory of these handle kinds", res,
+                             "cuMemCreate");
     }
     return status;
 }
 
 static ccmr_status check_kinds(const ccmr__device *device, unsigned kinds)
 {
-    ccmr_status status;
+    ccmr_status status = CCMR_SUCCESS;
 
     if ((kinds & ~(CCMR_HANDLE_POSIX_FD | CCMR_HANDLE_FABRIC)) != 0) {
         return ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
@@ -276,12 +270,15 @@ static ccmr_status check_kinds(const ccmr__device *device, unsigned kinds)
                           "possible here",
                           kinds);
     }
-    status = check_kind(
-        device, kinds, CCMR_HANDLE_POSIX_FD, "posix_fd",
-        CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
-    if (status == CCMR_SUCCESS) {
-        status = check_kind(device, kinds, CCMR_HANDLE_FABRIC, "fabric",
-                            CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED);
+    if ((kinds & CCMR_HANDLE_POSIX_FD) != 0) {
+        status = need(
+            device,
+            CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+            "export as posix_fd");
+    }
+    if (status == CCMR_SUCCESS && (kinds & CCMR_HANDLE_FABRIC) != 0) {
+        status = need(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED,
+                      "export as fabric");
     }
     return status;
 }

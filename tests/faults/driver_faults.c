@@ -3,8 +3,8 @@
  * Every call of the driver fails once: for each stack, for each call that the
  * script makes, for several codes. After it, whatever the library answered:
  * the detail names the call, the context and the capture mode are restored,
- * nothing is left in the simulator, and a run without faults works. Field
- * cases E3, J4.
+ * nothing is left in the simulator, nothing was done out of order, and a run
+ * without faults works. Field cases E3, J4.
  *
  * What happens once a process (loading, contexts) is tried in processes of
  * their own: driver_faults --first N CODE.
@@ -151,7 +151,22 @@ static void compare(const script *s, const char *step,
     SAME(plain_blocks, "")
     SAME(pinned_blocks, "")
     SAME(pool_blocks, "")
+    SAME(pieces, "")
+    SAME(ranges, "")
+    SAME(mappings, "")
 #undef SAME
+}
+
+/* Whatever failed, nothing was done out of order. */
+static void look_for_hazards(const script *s)
+{
+    ccmr_sim_hazard hazard = {.size = sizeof(hazard)};
+
+    if (sim->hazards() != 0) {
+        (void)sim->hazard_read(0, &hazard);
+        tell(s, "the end", hazard.text);
+        (void)sim->forget_hazards();
+    }
 }
 
 /* One run with one fault, and one without. Returns whether it was met. */
@@ -173,6 +188,7 @@ static int run_with_fault(script *s, uint64_t nth, int code)
         tell(s, s->first_step, "refused again and again");
     }
     compare(s, "the end", &before);
+    look_for_hazards(s);
 
     before = census();
     none.context = w.context;
@@ -183,6 +199,7 @@ static int run_with_fault(script *s, uint64_t nth, int code)
         tell(s, s->first_step, "fails later, without a fault");
     }
     compare(s, "the end of a run without faults", &before);
+    look_for_hazards(s);
     return w.injected;
 }
 
@@ -352,6 +369,8 @@ int main(int argc, char **argv)
         tap_bail_out("%s", ccmr_last_error()->message);
     }
     script_prepare();
+    (void)sim->set_strict(0); /* hazards are told with what failed */
+    (void)sim->check_order(1);
     usual_mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     (void)api.cuThreadExchangeStreamCaptureMode(
         &(CUstreamCaptureMode){CU_STREAM_CAPTURE_MODE_THREAD_LOCAL});

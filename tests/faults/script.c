@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/told.h"
+
 /* A refused free is tried again: what failed, failed once. */
 #define TRIES 3
 
@@ -13,10 +15,13 @@ const char *const script_stacks[] = {
     "device_pool own=yes initial=1MiB",
     "device_plain",
     "legacy_pinned",
+    "virtual",
+    "virtual export=posix_fd room=4MiB",
     "host",
     "stream_ordered | device_plain",
     "stream_ordered keep=4KiB | device_plain",
     "stream_ordered | legacy_pinned",
+    "stream_ordered keep=16MiB | virtual",
     "stream_ordered | host",
     "limiting bytes=1MiB | device_pool",
     "logging file=/dev/null | limiting bytes=64MiB | device_pool",
@@ -160,6 +165,7 @@ static void blocks(script *s, ccmr_resource *resource, ccmr_stream own)
     void *first = take(s, resource, 3000, own);
     void *second = take(s, resource, 70000, foreign);
     void *third = take(s, resource, 100, CCMR_STREAM_LEGACY);
+    ccmr_status status;
     void *again;
 
     give(s, resource, first, 3000, own);
@@ -168,8 +174,10 @@ static void blocks(script *s, ccmr_resource *resource, ccmr_stream own)
     again = take(s, resource, 3000, foreign);
     first = take(s, resource, 3000, own);
     questions(s, resource);
-    (void)step(s, "stream_synchronize", ccmr_stream_synchronize(foreign, 0));
-    give(s, resource, again, 3000, CCMR_STREAM_READY);
+    status =
+        step(s, "stream_synchronize", ccmr_stream_synchronize(foreign, 0));
+    give(s, resource, again, 3000,
+         status == CCMR_SUCCESS ? CCMR_STREAM_READY : foreign);
     give(s, resource, first, 3000, own);
 }
 

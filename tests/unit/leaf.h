@@ -153,6 +153,7 @@ static inline void leaf_fail_each(leaf_step *step, void *context, int result)
                      (int)n);
         cr_assert_eq(after.pinned_blocks, before.pinned_blocks, "call %d",
                      (int)n);
+        cr_assert_eq(after.mappings, before.mappings, "call %d", (int)n);
         if (unmet != 0) {
             cr_assert_eq(status, CCMR_SUCCESS);
             return;
