@@ -25,6 +25,13 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/logging/row.h \
 	resources/logging/tick.c \
 	resources/logging/tick.h \
+	resources/pool/audit.c \
+	resources/pool/extent.c \
+	resources/pool/extent.h \
+	resources/pool/records.c \
+	resources/pool/set.h \
+	resources/pool/sizes.h \
+	resources/pool/waits.c \
 	resources/registry.c \
 	resources/registry.h \
 	resources/stream_ordered/classes.h \
