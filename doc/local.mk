@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-EXTRA_DIST += doc/design.md
+EXTRA_DIST += doc/design.md doc/simulator.md

@@ -17,7 +17,7 @@
  *
  * The environment is read once, before the first call takes effect:
  *
- *     CUCOREMR_SIM_DEVICES         how many devices (1 to 16; 1)
+ *     CUCOREMR_SIM_DEVICES         how many devices (0 to 16; 1)
  *     CUCOREMR_SIM_MEMORY          bytes of each device, with K, M, G, T or
  *                                  KiB, MiB, GiB, TiB after the number (16GiB)
  *     CUCOREMR_SIM_MODE            eager or late (eager)
@@ -99,9 +99,9 @@ typedef struct ccmr_sim_census {
     uint64_t touched_bytes;      /**< host memory that stands behind it */
     uint64_t pieces;             /**< cuMemCreate, held or mapped */
     uint64_t piece_bytes;
-    uint64_t ranges;   /**< cuMemAddressReserve */
-    uint64_t mappings; /**< cuMemMap */
-    uint64_t imports;  /**< pointers of other processes */
+    uint64_t ranges;       /**< cuMemAddressReserve */
+    uint64_t mappings;     /**< cuMemMap */
+    uint64_t imports;      /**< pointers of other processes */
     uint64_t graph_blocks; /**< that launches left to the program */
     uint64_t graph_bytes;
     uint64_t graph_execs;  /**< instantiated graphs */
@@ -180,14 +180,15 @@ typedef struct ccmr_sim_table {
     /* The machine. The first two take effect at cuInit: afterwards -1. */
 
     int (*set_devices)(int count);
+    /** cuGetProcAddress does not find calls that are newer; dlsym does. */
     int (*set_driver_version)(int version);
-    /** Capacity of a device; -1 for all of them. May fall below what is
-     *  taken: then allocations fail until enough is freed. */
+    /** Capacity of a device, at most 256 GiB; -1 for all of them. May fall
+     *  below what is taken: then allocations fail until enough is freed. */
     int (*set_memory)(int device, uint64_t bytes);
     /** A device attribute (CUdevice_attribute); device -1 for all. */
     int (*set_attribute)(int device, int attribute, int value);
     /** Make a call look absent: cuGetProcAddress does not find it, and if it
-     *  is called all the same it answers 500 (not found). */
+     *  is called all the same, by way of dlsym, it answers 500 (not found). */
     int (*hide)(const char *call);
     int (*unhide)(const char *call);
     /** Every call answers 34 and writes nothing, like the toolkit's stub. */
@@ -197,6 +198,7 @@ typedef struct ccmr_sim_table {
 
     /* The schedule. */
 
+    /** Changing to eager runs what is enqueued. */
     int (*set_mode)(ccmr_sim_mode mode);
     /** With seed 0 work runs in the order in which it was enqueued, and who
      *  asks for it (a query) finds all done that could be done. With any
@@ -266,8 +268,8 @@ typedef struct ccmr_sim_table {
      *
      * `stream` is a handle, a token of the calling thread, or CCMR_SIM_HOST. */
 
-    /** Begin (1) or end (0) checking, as with CUCOREMR_SIM_ORDER=1: memory
-     *  that the program got before is not looked at. */
+    /** Begin (1) or end (0) checking, as with CUCOREMR_SIM_ORDER=1. Of memory
+     *  that the program got before, only what follows a hand-out counts. */
     int (*check_order)(int on);
     /** A resource has handed a block out, which work enqueued on the stream
      *  from now on may use; to be said after the allocation. With

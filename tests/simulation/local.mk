@@ -22,7 +22,8 @@ tap_scripts += \
 	tests/simulation/apart.sh \
 	tests/simulation/free_list.sh \
 	tests/simulation/header.sh \
-	tests/simulation/library.sh
+	tests/simulation/library.sh \
+	tests/simulation/manual.sh
 tsan_tests += tests/simulation/order tests/simulation/threads
 
 check_LTLIBRARIES += tests/simulation/libdriver.la
