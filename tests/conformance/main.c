@@ -28,11 +28,14 @@ static const char *const default_stacks[] = {
     "device_plain",
     "legacy_pinned",
     "legacy_pinned access=stream",
+    "virtual",
+    "virtual handle=2MiB room=8MiB export=posix_fd",
     "host",
     "stream_ordered | device_plain",
     "stream_ordered keep=1MiB | device_plain",
     "stream_ordered | legacy_pinned",
     "stream_ordered | legacy_pinned access=stream",
+    "stream_ordered | virtual",
     "stream_ordered | host",
     "stream_ordered | device_pool",
     "stream_ordered keep=4KiB | device_pool",
@@ -41,6 +44,7 @@ static const char *const default_stacks[] = {
     "limiting bytes=64MiB | stream_ordered | device_plain",
     "stream_ordered | limiting bytes=64MiB | device_plain",
     "limiting bytes=1GiB | limiting bytes=64MiB | host",
+    "limiting bytes=1GiB | virtual",
     "logging file=/dev/null | device_pool",
     "logging file=/dev/null flush=yes | limiting bytes=1GiB | device_pool",
     "limiting bytes=1GiB | logging file=/dev/null | device_plain",
@@ -54,6 +58,7 @@ static const char *const second_stacks[] = {
     "device_pool device=1",
     "stream_ordered | device_plain device=1",
     "limiting bytes=64MiB | legacy_pinned device=1",
+    "virtual device=1",
 };
 
 static const conformance_case *const tables[] = {

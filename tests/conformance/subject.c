@@ -475,6 +475,9 @@ static void compare_census(subject *s, const ccmr_sim_census *before)
     SAME(managed_blocks);
     SAME(registered_ranges);
     SAME(pool_blocks);
+    SAME(pieces);
+    SAME(ranges);
+    SAME(mappings);
 #undef SAME
 }
 

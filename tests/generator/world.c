@@ -384,6 +384,9 @@ static void compare_census(const model *m)
     SAME(pinned_blocks, 0)
     SAME(managed_blocks, 0)
     SAME(pool_blocks, 0)
+    SAME(pieces, 0)
+    SAME(ranges, 0)
+    SAME(mappings, 0)
     SAME(pools, 0)
 #undef SAME
 }
