@@ -31,6 +31,10 @@ static giver giver_of(ccmr_resource *resource)
 
 /* ---- tokens mean streams of the giver's device ------------------------------ */
 
+/* A call may have been ordered to fail, which concerns the library alone: it
+   is made again. */
+#define PERSIST(call) ((call) == CUDA_SUCCESS || (call) == CUDA_SUCCESS)
+
 typedef struct place {
     CUdevice device;
     int entered;
@@ -42,10 +46,12 @@ static place place_enter(const giver *g, ccmr_stream stream)
     place p = {0, 0};
 
     if ((stream == CCMR_STREAM_LEGACY || stream == CCMR_STREAM_PER_THREAD) &&
-        api.cuDeviceGet(&p.device, g->device) == CUDA_SUCCESS &&
-        api.cuDevicePrimaryCtxRetain(&primary, p.device) == CUDA_SUCCESS) {
-        p.entered = 1;
-        IGNORE(api.cuCtxPushCurrent(primary));
+        PERSIST(api.cuDeviceGet(&p.device, g->device)) &&
+        PERSIST(api.cuDevicePrimaryCtxRetain(&primary, p.device))) {
+        p.entered = PERSIST(api.cuCtxPushCurrent(primary));
+        if (!p.entered) {
+            IGNORE(api.cuDevicePrimaryCtxRelease(p.device));
+        }
     }
     return p;
 }
@@ -53,8 +59,8 @@ static place place_enter(const giver *g, ccmr_stream stream)
 static void place_leave(const place *p)
 {
     if (p->entered) {
-        IGNORE(api.cuCtxPopCurrent(&(CUcontext){NULL}));
-        IGNORE(api.cuDevicePrimaryCtxRelease(p->device));
+        IGNORE(PERSIST(api.cuCtxPopCurrent(&(CUcontext){NULL})));
+        IGNORE(PERSIST(api.cuDevicePrimaryCtxRelease(p->device)));
     }
 }
 
