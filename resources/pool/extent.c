@@ -150,9 +150,8 @@ ccmr__pool_extent *ccmr__pool_starting_at(const ccmr__pool_set *set,
 
 /* ---- find ----------------------------------------------------------------------- */
 
-/* Of one bin, once there is an answer; without one; of all bins. */
+/* Of one bin; of all bins. */
 #define LOOK_BIN 16u
-#define LOOK_BIN_MOST 32u
 #define LOOK_MOST 64u
 
 typedef struct search {
@@ -160,7 +159,6 @@ typedef struct search {
     uintptr_t mask; /* alignment - 1 */
     ccmr__pool_accept accept;
     void *argument;
-    unsigned looked;
 } search;
 
 static inline int fits(const search *want, const ccmr__pool_extent *extent)
@@ -169,76 +167,122 @@ static inline int fits(const search *want, const ccmr__pool_extent *extent)
            extent->bytes - want->bytes >= (-extent->address & want->mask);
 }
 
-static inline ccmr__pool_extent *search_bin(search *want,
-                                            ccmr__pool_extent *extent)
+static inline int is_better(const ccmr__pool_extent *extent,
+                            const ccmr__pool_extent *best)
 {
-    ccmr__pool_extent *best = NULL;
-    unsigned left = LOOK_BIN_MOST;
+    return best == NULL || extent->bytes < best->bytes ||
+           (extent->bytes == best->bytes && extent->address < best->address);
+}
 
-    for (; extent != NULL && left > 0; extent = extent->next) {
-        left--;
-        if (left < LOOK_BIN_MOST - LOOK_BIN && best != NULL) {
-            break;
-        }
-        if (fits(want, extent) &&
-            (best == NULL || extent->bytes < best->bytes ||
-             (extent->bytes == best->bytes &&
-              extent->address < best->address)) &&
+/* The best of the next few of a bin. */
+static inline ccmr__pool_extent *look(const search *want,
+                                      ccmr__pool_extent **next,
+                                      unsigned *looked)
+{
+    ccmr__pool_extent *extent = *next;
+    ccmr__pool_extent *best = NULL;
+    unsigned i;
+
+    for (i = 0; i < LOOK_BIN && extent != NULL; i++) {
+        if (fits(want, extent) && is_better(extent, best) &&
             (want->accept == NULL || want->accept(want->argument, extent))) {
             best = extent;
         }
+        extent = extent->next;
     }
-    want->looked += LOOK_BIN_MOST - left;
+    *looked += i;
+    *next = extent;
     return best;
 }
 
 /* Many were looked at, too small for the alignment or not acceptable. If any
  * is, a large one is the most likely. */
 static ccmr__pool_extent *__attribute__((cold, noinline))
-search_largest(ccmr__pool_set *set, search *want)
+look_at_largest(ccmr__pool_set *set, const search *want)
 {
     unsigned power = 63u - (unsigned)__builtin_clzll(set->powers);
     unsigned step = 31u - (unsigned)__builtin_clz(set->steps[power]);
+    ccmr__pool_extent *extent = set->bins[power][step];
+    unsigned looked = 0;
 
-    return search_bin(want, set->bins[power][step]);
+    return look(want, &extent, &looked);
 }
 
 ccmr__pool_extent *ccmr__pool_find(ccmr__pool_set *set, size_t bytes,
                                    size_t alignment, ccmr__pool_accept accept,
                                    void *argument)
 {
-    search want = {bytes, alignment - 1, accept, argument, 0};
+    const search want = {bytes, alignment - 1, accept, argument};
     unsigned index = ccmr__pool_bin_from(set, ccmr__pool_bin_of(bytes));
-    ccmr__pool_extent *found;
+    unsigned looked = 0;
 
     assert(bytes >= CCMR__POOL_GRANULE);
     assert(alignment != 0 && (alignment & (alignment - 1)) == 0);
     while (index < CCMR__POOL_BINS) {
-        found = search_bin(&want, *ccmr__pool_bin_at(set, index));
-        if (found != NULL) {
-            return found;
-        }
-        if (want.looked >= LOOK_MOST) {
-            return search_largest(set, &want);
+        ccmr__pool_extent *extent = *ccmr__pool_bin_at(set, index);
+        unsigned before = looked;
+
+        /* A second helping where the first had nothing. */
+        do {
+            ccmr__pool_extent *found = look(&want, &extent, &looked);
+
+            if (found != NULL) {
+                return found;
+            }
+        } while (extent != NULL && looked == before + LOOK_BIN);
+        if (looked >= LOOK_MOST) {
+            return look_at_largest(set, &want);
         }
         index = ccmr__pool_bin_from(set, index + 1);
     }
     return NULL;
 }
 
-/* ---- carve, remove ---------------------------------------------------------------- */
+/* ---- waits ------------------------------------------------------------------------ */
 
-static inline void copy_waits(ccmr__pool_waits *to,
-                              const ccmr__pool_waits *from)
+static void __attribute__((noinline))
+copy_more_waits(ccmr__pool_waits *to, const ccmr__pool_waits *from)
 {
     unsigned i;
 
-    to->count = from->count;
-    for (i = 0; i < from->count; i++) {
+    for (i = 1; i < from->count; i++) {
         to->lanes[i] = from->lanes[i];
         to->numbers[i] = from->numbers[i];
     }
 }
+
+/* Most wait for one lane or none; all four would be two lines of the cache. */
+static inline void copy_waits(ccmr__pool_waits *to,
+                              const ccmr__pool_waits *from)
+{
+    to->count = from->count;
+    if (from->count > 0) {
+        to->lanes[0] = from->lanes[0];
+        to->numbers[0] = from->numbers[0];
+        if (__builtin_expect(from->count > 1, 0)) {
+            copy_more_waits(to, from);
+        }
+    }
+}
+
+/* ccmr__pool_waits_join(), with the usual cases first. */
+static inline int join_waits(ccmr__pool_waits *waits,
+                             const ccmr__pool_waits *more)
+{
+    if (more->count == 0) {
+        return 1;
+    }
+    if (waits->count == 1 && more->count == 1 &&
+        waits->lanes[0] == more->lanes[0]) {
+        if (waits->numbers[0] < more->numbers[0]) {
+            waits->numbers[0] = more->numbers[0];
+        }
+        return 1;
+    }
+    return ccmr__pool_waits_join(waits, more);
+}
+
+/* ---- carve, remove ---------------------------------------------------------------- */
 
 static void drop(ccmr__pool_set *set, ccmr__pool_extent *extent)
 {
@@ -308,6 +352,7 @@ int ccmr__pool_carve(ccmr__pool_set *set, ccmr__pool_extent *extent,
     piece->segment = extent->segment;
     copy_waits(&piece->waits, &extent->waits);
     set->bytes -= bytes;
+    set->out_bytes += (ptrdiff_t)bytes;
     set->owed += (ptrdiff_t)blocks;
     if (rests == 0) {
         drop(set, extent);
@@ -325,6 +370,7 @@ void ccmr__pool_remove(ccmr__pool_set *set, ccmr__pool_extent *extent,
     piece->segment = extent->segment;
     copy_waits(&piece->waits, &extent->waits);
     set->bytes -= extent->bytes;
+    set->out_bytes += (ptrdiff_t)extent->bytes;
     set->owed++;
     drop(set, extent);
 }
@@ -337,8 +383,7 @@ static inline int merges(const ccmr__pool_extent *extent,
                          ccmr__pool_waits *waits)
 {
     return extent != NULL && extent->segment == segment &&
-           (extent->waits.count == 0 ||
-            ccmr__pool_waits_join(waits, &extent->waits));
+           join_waits(waits, &extent->waits);
 }
 
 /* Between two that become one: the record of the first stays. */
@@ -412,6 +457,9 @@ int ccmr__pool_insert(ccmr__pool_set *set, const ccmr__pool_piece *piece,
     }
     set->bytes += piece->bytes;
     set->owed -= (ptrdiff_t)blocks;
+    if (blocks > 0) {
+        set->out_bytes -= (ptrdiff_t)piece->bytes;
+    }
     if (__builtin_expect(ccmr__pool_surplus_of(set) > CCMR__POOL_SURPLUS_MOST,
                          0) &&
         set->surplus != NULL) {
