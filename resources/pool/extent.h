@@ -91,6 +91,7 @@ typedef struct ccmr__pool_set {
     size_t buckets; /* of each; a power of two */
     size_t extents; /* in the set */
     size_t bytes;   /* of them */
+    ptrdiff_t out_bytes; /* that left it, less what came: new memory apart */
     ccmr__pool_extent *spares;
     size_t spare;
     ptrdiff_t owed;
