@@ -183,8 +183,8 @@ static void leave(ccmr__pool *pool, ccmr__pool_entry *entry)
     }
 }
 
-/* At exit threads may have been stopped with locks held, and in a forked child
- * there are none: nothing but this thread's own is touched. */
+/* In a forked child other threads' locks stay locked for ever, and at exit
+ * nobody needs the blocks: nothing but this thread's own is touched. */
 static void end_of_thread(ccmr__thread *self)
 {
     ccmr__thread_pools *mine = self->pools;
@@ -229,30 +229,49 @@ static int is_of(ccmr__pool *pool, ccmr__pool_entry *entry, uint64_t id)
     return 1;
 }
 
-/* An entry for a stream that has none: unused, else of a stream that has gone,
- * else the next in turn. */
-static ccmr__pool_entry *make_room(ccmr__thread_pools *mine, ccmr__pool *pool)
+/* Entries of pools that have gone are unused. Returns one, or NULL. */
+static ccmr__pool_entry *drop_gone(ccmr__thread_pools *mine)
 {
-    ccmr__pool_entry *chosen = NULL;
+    ccmr__pool_entry *dropped = NULL;
     unsigned i;
 
+    (void)pthread_mutex_lock(&list_lock);
     for (i = 0; i < CCMR__POOL_THREAD_CACHES; i++) {
         ccmr__pool_entry *entry = &mine->entries[i];
 
+        if (pool_of(entry->serial) == NULL) {
+            entry->serial = 0;
+            dropped = entry;
+        }
+    }
+    (void)pthread_mutex_unlock(&list_lock);
+    return dropped;
+}
+
+/* An entry for a stream that has none: unused, else of a stream or pool that
+ * has gone, else the next in turn. */
+static ccmr__pool_entry *make_room(ccmr__thread_pools *mine, ccmr__pool *pool)
+{
+    ccmr__pool_entry *entry;
+    unsigned i;
+
+    for (i = 0; i < CCMR__POOL_THREAD_CACHES; i++) {
+        entry = &mine->entries[i];
+        if (entry->serial == pool->serial &&
+            ccmr__pool_cache_stale(entry->cache)) {
+            leave(pool, entry);
+        }
         if (entry->serial == 0) {
             return entry;
         }
-        if (chosen == NULL && entry->serial == pool->serial &&
-            ccmr__pool_cache_stale(entry->cache)) {
-            chosen = entry;
-        }
     }
-    if (chosen == NULL) {
-        chosen = &mine->entries[mine->hand];
+    entry = drop_gone(mine);
+    if (entry == NULL) {
+        entry = &mine->entries[mine->hand];
         mine->hand = (mine->hand + 1) % CCMR__POOL_THREAD_CACHES;
+        leave(pool, entry);
     }
-    leave(pool, chosen);
-    return chosen;
+    return entry;
 }
 
 ccmr__pool_cache *ccmr__pool_cache_find(ccmr__pool *pool,

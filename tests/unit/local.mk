@@ -41,3 +41,4 @@ endif
 include tests/unit/adaptor.mk
 include tests/unit/core.mk
 include tests/unit/leaf.mk
+include tests/unit/pool.mk
