@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-EXTRA_DIST += doc/design.md doc/simulator.md
+EXTRA_DIST += doc/design.md
+# The manual of what is installed for others.
+dist_doc_DATA = doc/simulator.md

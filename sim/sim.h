@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control of the simulated CUDA driver (libcucoremr-sim.so).
+ * Control of the simulated CUDA driver (libcucoremr-sim.so). Its manual, with an
+ * example of each function, is simulator.md, installed with the documentation.
  *
  * The simulator exports the entry points of a CUDA driver (cuInit,
  * cuMemAlloc_v2, ...). Beside them it exports one object, a table of functions
