@@ -97,7 +97,7 @@ ccmr_status ccmr_resource_describe(ccmr_resource *resource,
     }
     own.name = resource->name;
     return ccmr__struct_write(properties, &own, sizeof(own),
-                              FIRST_VERSION(ccmr_properties, handle_kinds),
+                              FIRST_VERSION(ccmr_properties, granularity),
                               "ccmr_properties");
 }
 
@@ -291,6 +291,94 @@ ccmr_status(ccmr_resource_hold_until_free)(ccmr_resource *resource, void *ptr,
     return pass(resource, before,
                 resource->ops.hold_until_free(resource->self, ptr,
                                               ccmr__stream_default(stream)));
+}
+
+/* A block is to grow: what is the same for every resource. */
+static ccmr_status check_grow(const ccmr_resource *resource, const void *ptr,
+                              size_t bytes, size_t new_bytes,
+                              ccmr_stream stream)
+{
+    ccmr_status status = check(resource, ptr, "grow", "ptr");
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (stream == CCMR_STREAM_UNSET || stream == CCMR_STREAM_READY) {
+        return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
+                          "grow: a stream is needed");
+    }
+    if (bytes == 0 || new_bytes < bytes || new_bytes > (size_t)PTRDIFF_MAX) {
+        return named(resource, ccmr__fail(CCMR_ERROR_INVALID_SIZE,
+                                          "grow from %zu to %zu bytes", bytes,
+                                          new_bytes));
+    }
+    if (atomic_load_explicit(&resource->closing, memory_order_relaxed) != 0) {
+        return ccmr__fail(CCMR_ERROR_RELEASED, "%s has been released",
+                          resource->name);
+    }
+    return CCMR_SUCCESS;
+}
+
+ccmr_status(ccmr_resource_grow)(ccmr_resource *resource, void *ptr,
+                                size_t bytes, size_t new_bytes,
+                                ccmr_stream stream)
+{
+    unsigned before = failures();
+    unsigned slot = ccmr__thread_self()->slot;
+    ccmr_status status = check_grow(resource, ptr, bytes, new_bytes, stream);
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource->ops.grow == NULL) {
+        return unsupported(resource, "grow");
+    }
+    status = pass(resource, before,
+                  resource->ops.grow(resource->self, ptr, bytes, new_bytes,
+                                     ccmr__stream_default(stream)));
+    if (status == CCMR_SUCCESS) {
+        ccmr__shard_add(slot, &resource->census.shards[slot].bytes,
+                        (int64_t)(new_bytes - bytes));
+    }
+    return status;
+}
+
+ccmr_status ccmr_resource_set_access(ccmr_resource *resource, int device,
+                                     int granted)
+{
+    unsigned before = failures();
+    ccmr_status status = check(resource, resource, "set_access", "resource");
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource->ops.set_access == NULL) {
+        return unsupported(resource, "set_access");
+    }
+    return pass(
+        resource, before,
+        resource->ops.set_access(resource->self, device, granted != 0));
+}
+
+ccmr_status ccmr_resource_export_handle(ccmr_resource *resource, void *ptr,
+                                        unsigned kind, void *handle,
+                                        size_t handle_size)
+{
+    unsigned before = failures();
+    ccmr_status status = check(resource, ptr, "export_handle", "ptr");
+
+    if (status == CCMR_SUCCESS) {
+        status = check(resource, handle, "export_handle", "handle");
+    }
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource->ops.export_handle == NULL) {
+        return unsupported(resource, "export_handle");
+    }
+    return pass(resource, before,
+                resource->ops.export_handle(resource->self, ptr, kind, handle,
+                                            handle_size));
 }
 
 static ccmr_status unknown_option(const ccmr_resource *resource,

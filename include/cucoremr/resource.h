@@ -345,6 +345,54 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_hold_until_free(
     ccmr_resource *resource, void *ptr, ccmr_stream stream);
 
 /**
+ * Make a block larger where it is: what it holds stays, and work enqueued on
+ * `stream` from now on may use all of it. From now on it is freed with
+ * `new_bytes`.
+ *
+ * @param ptr        a live block; nobody else grows or frees it meanwhile
+ * @param bytes      as allocated, or as it has grown
+ * @param new_bytes  at least `bytes`
+ * @param stream     as for ccmr_resource_allocate()
+ *
+ * CCMR_ERROR_OUT_OF_RANGE where there is no room behind the block: allocate
+ * and copy then. CCMR_ERROR_NOT_SUPPORTED where the resource does not offer
+ * it: `virtual` does, and no adaptor. Refused: the block is what it was.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status
+ccmr_resource_grow(ccmr_resource *resource, void *ptr, size_t bytes,
+                   size_t new_bytes, ccmr_stream stream);
+
+/**
+ * Grant (1) or take (0) another device's right to use the resource's memory,
+ * what is allocated and what will be. The resource's own device has it for
+ * good. Taking it: no work of that device uses the memory any more.
+ * CCMR_ERROR_NOT_SUPPORTED where the resource does not offer it (`virtual`
+ * does) or the device cannot reach the memory; all or nothing. May take long.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_set_access(
+    ccmr_resource *resource, int device, int granted);
+
+/**
+ * Export the memory of a block for another process.
+ *
+ * @param kind         one of CCMR_HANDLE_..., which the properties have
+ * @param handle       [out] POSIX_FD: an int, closed on exec, the caller's to
+ *                     close; FABRIC: the driver's 64 bytes
+ * @param handle_size  exactly that many bytes
+ *
+ * What imports it sees whole units of the resource's granularity. The memory
+ * lives until the block is freed and nothing has it imported.
+ * CCMR_ERROR_NOT_SUPPORTED where the resource does not offer it (`virtual`
+ * does), lacks the kind, or the block is not one handle since it has grown.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status
+ccmr_resource_export_handle(ccmr_resource *resource, void *ptr, unsigned kind,
+                            void *handle, size_t handle_size);
+
+/**
  * An option's present value as text, as a stack text would spell it.
  * `*length` (may be NULL) is the length without the final 0; text longer than
  * `capacity` - 1 is cut. CCMR_ERROR_UNKNOWN_NAME: no such option.
@@ -396,6 +444,9 @@ CCMR_END_DECLS
 #define ccmr_resource_hold_until_free(resource, ptr, stream)                  \
     ccmr_resource_hold_until_free(resource, ptr,                              \
                                   CCMR_STREAM_OF_CALLER(stream))
+#define ccmr_resource_grow(resource, ptr, bytes, new_bytes, stream)           \
+    ccmr_resource_grow(resource, ptr, bytes, new_bytes,                       \
+                       CCMR_STREAM_OF_CALLER(stream))
 #define ccmr_resource_would_fit(resource, bytes, stream, fits)                \
     ccmr_resource_would_fit(resource, bytes, CCMR_STREAM_OF_CALLER(stream),   \
                             fits)

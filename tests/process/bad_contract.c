@@ -355,6 +355,43 @@ void bad_ccmr_resource_stats(void)
     sizes_of("ccmr_stats", sizeof(stats), with_stats, 0);
 }
 
+void bad_ccmr_resource_grow(void)
+{
+    BAD(ccmr_resource_grow(NULL, block, 1, 2, stream), INVALID_ARGUMENT,
+        "resource");
+    BAD(ccmr_resource_grow(pool, NULL, 1, 2, stream), INVALID_ARGUMENT, "ptr");
+    BAD(ccmr_resource_grow(pool, block, 1, 2, CCMR_STREAM_UNSET),
+        INVALID_STREAM, "stream");
+    BAD(ccmr_resource_grow(pool, block, 1, 2, CCMR_STREAM_READY),
+        INVALID_STREAM, "stream");
+    BAD(ccmr_resource_grow(pool, block, 0, 2, stream), INVALID_SIZE, "0");
+    BAD(ccmr_resource_grow(pool, block, 2, 1, stream), INVALID_SIZE, "2 to 1");
+    BAD(ccmr_resource_grow(pool, block, 2, SIZE_MAX, stream), INVALID_SIZE,
+        "2 to");
+    BAD(ccmr_resource_grow(host, block, 1, 2, stream), NOT_SUPPORTED, "host");
+}
+
+void bad_ccmr_resource_set_access(void)
+{
+    BAD(ccmr_resource_set_access(NULL, 0, 1), INVALID_ARGUMENT, "resource");
+    BAD(ccmr_resource_set_access(host, 0, 1), NOT_SUPPORTED, "host");
+}
+
+void bad_ccmr_resource_export_handle(void)
+{
+    int fd = -1;
+
+    BAD(ccmr_resource_export_handle(NULL, block, 1, &fd, sizeof(fd)),
+        INVALID_ARGUMENT, "resource");
+    BAD(ccmr_resource_export_handle(host, NULL, 1, &fd, sizeof(fd)),
+        INVALID_ARGUMENT, "ptr");
+    BAD(ccmr_resource_export_handle(host, block, 1, NULL, sizeof(fd)),
+        INVALID_ARGUMENT, "handle");
+    BAD(ccmr_resource_export_handle(host, block, 1, &fd, sizeof(fd)),
+        NOT_SUPPORTED, "host");
+    tap_is_int(fd, -1, "an export that is refused writes nothing");
+}
+
 void bad_ccmr_resource_note_use(void)
 {
     BAD(ccmr_resource_note_use(NULL, block, stream), INVALID_ARGUMENT,

@@ -304,6 +304,19 @@ static ccmr_status offered(ccmr_status status)
     return status == CCMR_ERROR_NOT_SUPPORTED ? CCMR_SUCCESS : status;
 }
 
+CALL(ccmr_resource_grow,
+     offered(ccmr_resource_grow(o->stack, o->block, 1000, 2000, o->stream)))
+CALL(ccmr_resource_set_access,
+     offered(ccmr_resource_set_access(o->stack, 0, 1)))
+
+static ccmr_status call_ccmr_resource_export_handle(objects *o)
+{
+    int fd = -1;
+
+    return offered(ccmr_resource_export_handle(
+        o->stack, o->block, CCMR_HANDLE_POSIX_FD, &fd, sizeof(fd)));
+}
+
 CALL(ccmr_resource_note_use,
      offered(ccmr_resource_note_use(o->stack, o->block, o->stream)))
 CALL(ccmr_resource_hold_until_free,
@@ -452,6 +465,8 @@ const valid_call valid_calls[] = {
     ENTRY(ccmr_resource_choose_free_stream, CALL_STATUS),
     ENTRY(ccmr_resource_create, CALL_STATUS),
     ENTRY(ccmr_resource_describe, CALL_STATUS),
+    ENTRY(ccmr_resource_export_handle, CALL_STATUS),
+    ENTRY(ccmr_resource_grow, CALL_STATUS),
     ENTRY(ccmr_resource_hold_until_free, CALL_STATUS),
     ENTRY(ccmr_resource_name, CALL_NONE),
     ENTRY(ccmr_resource_note_use, CALL_STATUS),
@@ -459,6 +474,7 @@ const valid_call valid_calls[] = {
     ENTRY(ccmr_resource_option_set, CALL_STATUS),
     ENTRY(ccmr_resource_retain, CALL_NONE),
     ENTRY(ccmr_resource_release, CALL_NONE),
+    ENTRY(ccmr_resource_set_access, CALL_STATUS),
     ENTRY(ccmr_resource_stats, CALL_STATUS),
     ENTRY(ccmr_resource_trim, CALL_STATUS),
     ENTRY(ccmr_resource_upstream, CALL_STATUS),

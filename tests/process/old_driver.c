@@ -106,6 +106,18 @@ static int pools_work_or_not(void)
            works("device_pool");
 }
 
+static int ranges_work_or_not(void)
+{
+    ccmr_resource *resource = NULL;
+    ccmr_status status = ccmr_stack_create("virtual", &resource);
+
+    if (status == CCMR_ERROR_NOT_SUPPORTED) {
+        return strstr(ccmr_last_error()->message, "virtual memory") != NULL;
+    }
+    ccmr_resource_release(resource);
+    return status == CCMR_SUCCESS && works("virtual");
+}
+
 static int hidden_optional(const void *argument)
 {
     ccmr_resource *resource = NULL;
@@ -120,6 +132,9 @@ static int hidden_optional(const void *argument)
     }
     if (!pools_work_or_not()) {
         return complain("device_pool");
+    }
+    if (!ranges_work_or_not()) {
+        return complain("virtual");
     }
     if (ccmr_device_current_resource(0, &resource) != CCMR_SUCCESS) {
         return complain("current resource");

@@ -48,6 +48,8 @@
     X(ccmr_resource_create)                                                   \
     X(ccmr_resource_deallocate)                                               \
     X(ccmr_resource_describe)                                                 \
+    X(ccmr_resource_export_handle)                                            \
+    X(ccmr_resource_grow)                                                     \
     X(ccmr_resource_hold_until_free)                                          \
     X(ccmr_resource_name)                                                     \
     X(ccmr_resource_note_use)                                                 \
@@ -55,6 +57,7 @@
     X(ccmr_resource_option_set)                                               \
     X(ccmr_resource_release)                                                  \
     X(ccmr_resource_retain)                                                   \
+    X(ccmr_resource_set_access)                                               \
     X(ccmr_resource_stats)                                                    \
     X(ccmr_resource_trim)                                                     \
     X(ccmr_resource_upstream)                                                 \
