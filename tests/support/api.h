@@ -46,13 +46,16 @@
     X(cuMemAlloc)                                                             \
     X(cuMemFree)                                                              \
     X(cuMemFreeHost)                                                          \
+    X(cuMemGetAccess)                                                         \
     X(cuMemHostAlloc)                                                         \
+    X(cuMemImportFromShareableHandle)                                         \
     X(cuMemcpy)                                                               \
     X(cuMemcpyAsync)                                                          \
     X(cuMemPoolCreate)                                                        \
     X(cuMemPoolDestroy)                                                       \
     X(cuMemPoolGetAttribute)                                                  \
     X(cuMemPoolSetAttribute)                                                  \
+    X(cuMemRelease)                                                           \
     X(cuMemsetD8Async)                                                        \
     X(cuMemsetD32Async)                                                       \
     X(cuStreamBeginCapture)                                                   \

@@ -11,6 +11,8 @@ criterion_tests += \
 	tests/unit/device_pool_test \
 	tests/unit/host_test \
 	tests/unit/legacy_pinned_test \
+	tests/unit/virtual_export_test \
+	tests/unit/virtual_leaf_test \
 	tests/unit/virtual_ranges_test
 
 tests_unit_device_plain_test_SOURCES = tests/unit/device_plain_test.c
@@ -32,6 +34,14 @@ tests_unit_host_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 tests_unit_legacy_pinned_test_SOURCES = tests/unit/legacy_pinned_test.c
 tests_unit_legacy_pinned_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_legacy_pinned_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+tests_unit_virtual_export_test_SOURCES = tests/unit/virtual_export_test.c
+tests_unit_virtual_export_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_virtual_export_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+tests_unit_virtual_leaf_test_SOURCES = tests/unit/virtual_leaf_test.c
+tests_unit_virtual_leaf_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_virtual_leaf_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
 tests_unit_virtual_ranges_test_SOURCES = tests/unit/virtual_ranges_test.c
 tests_unit_virtual_ranges_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
