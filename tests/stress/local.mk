@@ -9,7 +9,8 @@ adaptor_threads = \
 	tests/stress/limiting_threads \
 	tests/stress/logging_threads \
 	tests/stress/resource_threads \
-	tests/stress/stream_ordered_threads
+	tests/stress/stream_ordered_threads \
+	tests/stress/virtual_threads
 tap_tests += $(adaptor_threads) tests/stress/logging_processes
 tsan_tests += $(adaptor_threads)
 
@@ -26,5 +27,7 @@ tests_stress_stream_ordered_threads_SOURCES = \
 	tests/stress/stream_ordered_threads.c \
 	tests/stress/crew.c tests/stress/crew.h \
 	tests/support/puppet.c tests/support/puppet.h
+tests_stress_virtual_threads_SOURCES = tests/stress/virtual_threads.c \
+	tests/stress/crew.c tests/stress/crew.h
 tests_stress_logging_processes_SOURCES = tests/stress/logging_processes.c \
 	tests/support/puppet.c tests/support/puppet.h
