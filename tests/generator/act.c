@@ -181,9 +181,26 @@ static void act_run(model *m, worker *w, const op *o)
 
 /* ---- the resource --------------------------------------------------------------- */
 
+/* What was released is what is reserved no more. */
+static void check_trim(const model *m, const ccmr_trim_result *result,
+                       const ccmr_stats *before, const ccmr_stats *after)
+{
+    if (!m->p->free_running && m->keeps_alone &&
+        (before->exact & after->exact & CCMR_STAT_RESERVED_BYTES) != 0 &&
+        before->reserved_bytes - after->reserved_bytes !=
+            result->released_bytes) {
+        fail(FAULT_FIGURES,
+             "a trim released %zu bytes of %zu, and %zu are reserved",
+             result->released_bytes, before->reserved_bytes,
+             after->reserved_bytes);
+    }
+}
+
 static void act_trim(model *m, worker *w, const op *o)
 {
     ccmr_trim_result result = {.size = sizeof(result)};
+    ccmr_stats before = {.size = sizeof(before)};
+    ccmr_stats after = {.size = sizeof(after)};
     ccmr_status status;
     int met;
 
@@ -191,10 +208,17 @@ static void act_trim(model *m, worker *w, const op *o)
         leave_out();
         return;
     }
+    expect_success("ccmr_resource_stats",
+                   ccmr_resource_stats(m->resource, &before), 0);
     call_begin(m, w);
     status = ccmr_resource_trim(m->resource, (size_t)o->bytes, &result);
     met = call_end(m, w);
     expect_success("ccmr_resource_trim", status, met);
+    expect_success("ccmr_resource_stats",
+                   ccmr_resource_stats(m->resource, &after), 0);
+    if (status == CCMR_SUCCESS) {
+        check_trim(m, &result, &before, &after);
+    }
 }
 
 static void check_stats(const model *m, const ccmr_stats *stats)
@@ -262,7 +286,7 @@ static void act_fail(model *m, worker *w, const op *o)
 static void act_release(model *m, worker *w, const op *o)
 {
     (void)o;
-    if (m->released || m->p->free_running) {
+    if (m->released || m->p->free_running || !world_may_end(m)) {
         leave_out();
         return;
     }

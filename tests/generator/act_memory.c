@@ -145,7 +145,36 @@ static void block_begin(model *m, worker *w, block *b, track *t)
     }
 }
 
-/* It was full. When all work is done there must be no more room than that. */
+/* Must the resource know that all which was freed is done, once it is? A pool
+   cannot ask about streams that it may not use later. */
+static int knows_all(const model *m, const track *t)
+{
+    const track *other;
+
+    for (other = m->tracks; other != NULL && m->has_pool;
+         other = other->next) {
+        if (other->alive && !other->registered && other != t) {
+            return 0;
+        }
+    }
+    return !m->has_pool || m->lost == 0;
+}
+
+static void give_back(const model *m, const op *o, const track *t,
+                      const gift *got)
+{
+    ccmr_status status =
+        got->buffer != NULL
+            ? ccmr_buffer_destroy(got->buffer)
+            : ccmr_resource_deallocate(m->resource, got->ptr, (size_t)o->bytes,
+                                       o->alignment, t->handle);
+
+    expect_success("free", status, 0);
+}
+
+/* It was full. When all work is done there must be no more room than that, if
+   the resource is to wait before it says so; and when nothing is live there
+   must be room for all that fits. */
 static void check_patience(model *m, worker *w, const op *o, const track *t,
                            ccmr_status status)
 {
@@ -153,7 +182,7 @@ static void check_patience(model *m, worker *w, const op *o, const track *t,
     ccmr_status again;
     inside in;
 
-    if (!m->p->patient || m->p->free_running || m->captures != 0 ||
+    if (m->p->free_running || m->captures != 0 || m->released ||
         (status != CCMR_ERROR_LIMIT_EXCEEDED &&
          status != CCMR_ERROR_OUT_OF_DEVICE_MEMORY)) {
         return;
@@ -163,11 +192,19 @@ static void check_patience(model *m, worker *w, const op *o, const track *t,
     checks_compare(m);
     driver_leave(&in);
     again = allocate(m, o, t, &got);
-    if (again == CCMR_SUCCESS) {
+    if (again == CCMR_SUCCESS && m->p->patient) {
         fail(FAULT_STATUS,
              "%s for %" PRIu64 " bytes, though there is room when work is "
              "done",
              ccmr_status_name(status), o->bytes);
+    }
+    if (again == CCMR_SUCCESS) {
+        give_back(m, o, t, &got);
+    } else if (m->live_blocks == 0 && m->p->memory == 0 &&
+               o->bytes <= m->budget && knows_all(m, t)) {
+        fail(FAULT_STATUS,
+             "%s for %" PRIu64 " bytes of %" PRIu64 ", and nothing is live",
+             ccmr_status_name(again), o->bytes, m->budget);
     }
 }
 
@@ -456,6 +493,13 @@ static void free_as_planned(model *m, worker *w, block *b, const plan *how)
     end_free(m, b, how, status, met);
 }
 
+/* The resource was released and ends with this block, at a bad time. */
+static int is_last(const model *m)
+{
+    return m->released && m->live_blocks + m->open_buffers <= 2 &&
+           !world_may_end(m);
+}
+
 /* In the free-running mode a per-thread stream that is recorded may belong to
    a thread that is at work; its pins are only a count. */
 void act_free(model *m, worker *w, const op *o)
@@ -463,7 +507,8 @@ void act_free(model *m, worker *w, const op *o)
     block *b = &m->blocks[o->block];
     plan how;
 
-    if (b->state != BLOCK_LIVE || !plan_free(m, w, b, o->stream, &how)) {
+    if (b->state != BLOCK_LIVE || is_last(m) ||
+        !plan_free(m, w, b, o->stream, &how)) {
         leave_out();
         return;
     }

@@ -48,7 +48,9 @@ void act_stream(model *m, worker *w, const op *o)
     int met = 0;
 
     if (o->stream >= PROGRAM_STREAMS || m->slots[o->stream] != NULL ||
-        (o->word == AS_ELSEWHERE && m->p->devices < 2)) {
+        (o->word == AS_ELSEWHERE && m->p->devices < 2) ||
+        (m->registered_only && o->word != AS_OURS &&
+         o->word != AS_REGISTERED)) {
         leave_out();
         return;
     }
@@ -100,6 +102,7 @@ void act_destroy(model *m, worker *w, const op *o)
         return;
     }
     t->alive = 0; /* nobody begins to use it */
+    m->lost += !t->registered && o->word != DESTROY_RETIRED;
     call_begin(m, w);
     status = end_in_library(t, o->word == DESTROY_RETIRED);
     met = call_end(m, w);
@@ -142,7 +145,8 @@ void act_retire(model *m, worker *w, const op *o)
     ccmr_status status;
     int met;
 
-    if (t == NULL || t->kind == AS_OURS || t->holds != 0) {
+    if (t == NULL || t->kind == AS_OURS || t->holds != 0 ||
+        m->registered_only) {
         leave_out();
         return;
     }
@@ -177,6 +181,11 @@ void act_capture(model *m, worker *w, const op *o)
 
     /* What the legacy stream gets would depend on a blocking one. */
     if (t == NULL || t->kind == AS_BLOCKING || t->kind == AS_ELSEWHERE) {
+        leave_out();
+        return;
+    }
+    /* A thread-local one would be harmed by its own thread's calls. */
+    if (m->unguarded && modes[o->word] != CU_STREAM_CAPTURE_MODE_RELAXED) {
         leave_out();
         return;
     }

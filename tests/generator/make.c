@@ -51,7 +51,9 @@ typedef struct maker {
     unsigned other;     /* percent of frees on another stream */
     unsigned takeovers; /* percent of frees with an allocation behind */
     unsigned checks;
-    unsigned touches; /* percent of new blocks that the host writes first */
+    int registered_only; /* streams are */
+    int unguarded;       /* captures are relaxed ones */
+    unsigned touches;    /* percent of new blocks that the host writes first */
     uint64_t sizes[SIZES];
 } maker;
 
@@ -103,6 +105,10 @@ static void choose_sizes(maker *m)
         m->sizes[1] = m->sizes[0];
         m->sizes[2] = m->sizes[0] * 2;
         m->sizes[3] = m->sizes[0] / 2 + 1;
+    }
+    if (chance_percent(&m->dice, 4)) { /* some of them in their own pieces */
+        m->sizes[0] = (1 + chance_below(&m->dice, 12)) * 256 * KIB;
+        m->sizes[1] = 2 * MIB + chance_below(&m->dice, 3) * 4096;
     }
     if (m->p->memory != 0) {
         for (i = 0; i < SIZES; i++) {
@@ -171,6 +177,8 @@ static void choose_flavour(maker *m)
     m->elsewhere = p->devices > 1 ? chance_below(&m->dice, 20) : 0;
     m->other = chance_below(&m->dice, 60);
     m->takeovers = chance_below(&m->dice, 3) * 45;
+    m->registered_only = strstr(p->stack, "streams=registered") != NULL;
+    m->unguarded = strstr(p->stack, "guard=no") != NULL;
     m->touches = chance_below(&m->dice, 3) * 35;
     m->checks = 40 + chance_below(&m->dice, 61);
     choose_sizes(m);
@@ -244,6 +252,16 @@ static op *emit(maker *m, op_kind kind)
 
 /* ---- operations --------------------------------------------------------------- */
 
+static uint8_t choose_kind(maker *m)
+{
+    if (m->registered_only) {
+        return chance_percent(&m->dice, 50) ? AS_OURS : AS_REGISTERED;
+    }
+    return chance_percent(&m->dice, m->elsewhere)
+               ? AS_ELSEWHERE
+               : (uint8_t)chance_below(&m->dice, AS_ELSEWHERE);
+}
+
 static void make_stream(maker *m)
 {
     unsigned slot = chance_below(&m->dice, m->stream_slots);
@@ -255,9 +273,7 @@ static void make_stream(maker *m)
     }
     o = emit(m, OP_STREAM);
     o->stream = (uint8_t)slot;
-    o->word = chance_percent(&m->dice, m->elsewhere)
-                  ? AS_ELSEWHERE
-                  : (uint8_t)chance_below(&m->dice, AS_ELSEWHERE);
+    o->word = choose_kind(m);
     s->alive = 1;
     s->kind = o->word;
     s->registered = o->word == AS_OURS || o->word == AS_REGISTERED;
@@ -278,7 +294,7 @@ static void make_destroy(maker *m)
     if (chance_percent(&m->dice, 60)) { /* the handle is used again */
         o = emit(m, OP_STREAM);
         o->stream = (uint8_t)slot;
-        o->word = (uint8_t)chance_below(&m->dice, AS_ELSEWHERE);
+        o->word = choose_kind(m);
         m->streams[slot].alive = 1;
         m->streams[slot].kind = o->word;
     }
@@ -306,6 +322,9 @@ static void make_capture(maker *m)
     o = emit(m, OP_CAPTURE);
     o->stream = (uint8_t)slot;
     o->word = (uint8_t)chance_below(&m->dice, 3);
+    if (m->unguarded) {
+        o->word = 2; /* relaxed */
+    }
     s->capturing = 1;
     s->capturer = m->thread;
     m->captures++;
@@ -356,8 +375,8 @@ static void make_allocate(maker *m, uint64_t bytes)
     o->block = (uint8_t)slot;
     o->stream = pick_stream(m);
     o->bytes = bytes;
-    o->alignment = chance_percent(&m->dice, 2)
-                       ? 512
+    o->alignment = chance_percent(&m->dice, 3)
+                       ? (uint32_t)512 << chance_below(&m->dice, 9)
                        : alignments[chance_below(&m->dice, 8)];
     o->word = chance_percent(&m->dice, m->buffers) ? AS_BUFFER : AS_RAW;
     if (is_refused(m, o->stream)) {

@@ -133,6 +133,12 @@ typedef struct model {
     int has_limit;       /* a limit stands somewhere in the stack */
     int has_capacity;    /* memory may run out */
     uint64_t limit;      /* of the top, exactly; UINT64_MAX: none */
+    uint64_t budget;     /* the least bound in the stack; UINT64_MAX: none */
+    int registered_only; /* the stack is promised registered streams */
+    int unguarded;       /* and captures that need no guard */
+    int has_pool;        /* the kind `pool` is in the stack */
+    int keeps_alone;     /* the top keeps free memory, nothing below does */
+    unsigned lost;       /* streams that went without a word to the library */
     int events_may_stay; /* cuEventDestroy was made to fail */
 
     track *tracks;
@@ -169,6 +175,8 @@ _Noreturn void run_program(const program *p);
 /* ---- world.c ---- */
 
 void world_begin(model *m);
+/* May the last reference or block go now? */
+int world_may_end(const model *m);
 /* Everything checked, freed and compared. On the main thread. */
 void world_end(model *m);
 /* A worker comes to life, goes. On its own thread. */

@@ -47,6 +47,8 @@ static const struct {
     {POOL_FAULT_live, "G6", "segment=16KiB | device_pool", 0, 0, 0, 0},
     {POOL_FAULT_full, "I5",
      "segment=256 | limiting bytes=24KiB | device_plain", 0, 1, 0, 0},
+    {POOL_FAULT_greedy, "I1",
+     "segment=256 | limiting bytes=24KiB | device_plain", 0, 1, 0, 0},
     {POOL_FAULT_host, "N9", "| legacy_pinned", 0, 0, 0, 1},
     {POOL_FAULT_left, "E", "segment=256 | limiting bytes=24KiB | device_plain",
      0, 0, 0, 0},

@@ -295,7 +295,7 @@ static ccmr_status ask_upstream(pool *self, size_t bytes, const caller *c,
             status = ccmr_resource_allocate(self->upstream, *got, UNIT,
                                             c->handle, ptr);
         }
-        if (!is_full(status) ||
+        if (!is_full(status) || self->fault == POOL_FAULT_greedy ||
             segment_release(self, SIZE_MAX, self->fault == POOL_FAULT_full,
                             &refused) == 0) {
             return status;

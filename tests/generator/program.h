@@ -83,7 +83,9 @@ enum {
       "cuEventCreate|cuEventRecord|cuEventQuery|cuEventSynchronize|"          \
       "cuEventDestroy|cuStreamWaitEvent|cuStreamIsCapturing|cuStreamGetId|"   \
       "cuStreamGetDevice|cuStreamSynchronize|cuCtxPushCurrent|"               \
-      "cuCtxPopCurrent|cuThreadExchangeStreamCaptureMode")                    \
+      "cuCtxPopCurrent|cuThreadExchangeStreamCaptureMode|"                    \
+      "cuMemAddressReserve|cuMemCreate|cuMemMap|cuMemSetAccess|cuMemUnmap|"   \
+      "cuMemRelease|cuMemAddressFree")                                        \
     X(FORK, "fork", "", "")                                                   \
     X(LEAVE, "leave", "", "")                                                 \
     X(RELEASE, "release", "", "")

@@ -90,6 +90,46 @@ static void judge(trial *t, int status)
     }
 }
 
+/* Are all the kinds known that a stack's parts begin with? */
+static int is_known(const char *stack)
+{
+    const char *at = stack;
+
+    while (at != NULL) {
+        const ccmr_kind *kind;
+        size_t length;
+        size_t i;
+
+        at += strspn(at, "| ");
+        length = strcspn(at, " ");
+        for (i = 0; ccmr_kind_get(i, &kind) == CCMR_SUCCESS; i++) {
+            if (strlen(kind->name) == length &&
+                strncmp(kind->name, at, length) == 0) {
+                break;
+            }
+        }
+        if (ccmr_kind_get(i, &kind) != CCMR_SUCCESS &&
+            strncmp("subpool", at, length) != 0) {
+            return 0;
+        }
+        at = strchr(at, '|');
+    }
+    return 1;
+}
+
+/* Asked in a child: a process that has used the library cannot fork. */
+int trial_knows(const char *stack)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        _exit(is_known(stack));
+    }
+    return child > 0 && waitpid(child, &status, 0) == child &&
+           WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
 int trial_run(const program *p, trial *t)
 {
     int status = 0;

@@ -31,6 +31,9 @@ extern unsigned trial_limit;
 /* Returns whether all went well. */
 int trial_run(const program *p, trial *t);
 
+/* Has the library all kinds that are named in a stack without braces? */
+int trial_knows(const char *stack);
+
 const char *fault_name(fault_class fault);
 
 #endif

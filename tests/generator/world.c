@@ -18,6 +18,9 @@
 /* A wait that nobody ends is an error of the simulator's or of ours. */
 #define WAIT_LIMIT_MS 20000
 
+/* From here on memory may come in pieces of this size. */
+#define LARGE ((size_t)2 << 20)
+
 report *told;
 
 static ccmr_sim_census baseline;
@@ -267,16 +270,76 @@ static uint64_t bytes_of(const char *text)
     return bytes;
 }
 
+/* The least of all bounds that options of that name set in the stack. */
+static uint64_t least_bound(const char *stack, const char *option)
+{
+    const char *at = stack;
+    uint64_t least = UINT64_MAX;
+
+    while ((at = strstr(at, option)) != NULL) {
+        char text[32];
+        uint64_t bytes;
+
+        at += strlen(option);
+        (void)snprintf(text, sizeof(text), "%s", at);
+        text[strcspn(text, " ")] = '\0';
+        bytes = bytes_of(text);
+        least = bytes < least ? bytes : least;
+    }
+    return least;
+}
+
+static int keeps(const ccmr_resource *resource)
+{
+    static const char *const names[] = {"pool", "stream_ordered", "subpool",
+                                        "device_pool"};
+    size_t i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(ccmr_resource_name(resource), names[i]) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What the stack is, as far as correct programs have to know. */
+static void find_promises(model *m)
+{
+    const char *stack = m->p->stack;
+    ccmr_resource *resource = m->resource;
+    int keepers = 0;
+
+    m->registered_only = strstr(stack, "streams=registered") != NULL;
+    m->unguarded = strstr(stack, "guard=no") != NULL;
+    do {
+        m->has_pool |= strcmp(ccmr_resource_name(resource), "pool") == 0;
+        keepers += keeps(resource);
+    } while (ccmr_resource_upstream(resource, 0, &resource) == CCMR_SUCCESS);
+    m->keeps_alone = keepers == 1 && keeps(m->resource);
+}
+
+/* A pool that was given back memory on a stream that it may not use later
+   waits for the whole context when it ends; that ruins captures. */
+int world_may_end(const model *m)
+{
+    return m->captures == 0 || !m->has_pool;
+}
+
 /* A limit that counts what the program asks for: no resource in between. */
 static void find_limit(model *m)
 {
     ccmr_resource *resource = m->resource;
+    const char *stack = m->p->stack;
+    uint64_t hard = least_bound(stack, " hard=");
     char text[64];
 
     m->limit = UINT64_MAX;
-    m->has_limit = strstr(m->p->stack, "limiting") != NULL;
-    m->has_capacity =
-        m->p->memory != 0 || strstr(m->p->stack, "maximum=") != NULL;
+    m->budget = least_bound(stack, "limiting bytes=");
+    m->has_limit = m->budget != UINT64_MAX || hard != UINT64_MAX;
+    m->budget = hard < m->budget ? hard : m->budget;
+    m->has_capacity = m->p->memory != 0 || hard != UINT64_MAX ||
+                      strstr(stack, "maximum=") != NULL;
     while (strcmp(ccmr_resource_name(resource), "logging") == 0 &&
            ccmr_resource_upstream(resource, 0, &resource) == CCMR_SUCCESS) {
     }
@@ -300,6 +363,7 @@ static void make_resource(model *m)
     must(ccmr_resource_describe(m->resource, &m->properties), "describe");
     m->home = m->properties.device > 0 ? m->properties.device : 0;
     find_limit(m);
+    find_promises(m);
 }
 
 void world_begin(model *m)
@@ -345,6 +409,63 @@ static void check_figures(const model *m)
     }
     if (ccmr_resource_audit(m->resource) != CCMR_SUCCESS) {
         fail(FAULT_FIGURES, "audit: %s", ccmr_last_error()->message);
+    }
+}
+
+/* All that the library knows is done, as far as that can be said. */
+static void retire_streams(model *m)
+{
+    track *t;
+
+    for (t = m->tracks; t != NULL; t = t->next) {
+        if (t->alive && t->kind < STREAM_NAMED && t->kind != AS_OURS &&
+            t->kind != AS_ELSEWHERE) {
+            must(ccmr_stream_retire(t->handle), "ccmr_stream_retire");
+            t->registered = 0;
+        }
+    }
+}
+
+/* Nothing is live, all work is done: the whole budget is to be had at once,
+   and what is kept for reuse can be given back. */
+static void check_emptied(model *m)
+{
+    ccmr_trim_result trimmed = {.size = sizeof(trimmed)};
+    ccmr_stats stats = {.size = sizeof(stats)};
+    size_t bytes = (size_t)m->budget;
+    ccmr_status status;
+    void *ptr = NULL;
+
+    if (m->has_pool && m->lost != 0) {
+        return;
+    }
+    if (m->budget != UINT64_MAX &&
+        (m->p->memory == 0 || m->budget < m->p->memory / 4)) {
+        bytes -= bytes % (bytes >= LARGE ? LARGE : 512);
+        status = ccmr_resource_allocate(m->resource, bytes, 0,
+                                        CCMR_STREAM_LEGACY, &ptr);
+        if (status != CCMR_SUCCESS) {
+            fail(FAULT_STATUS,
+                 "nothing is live, and of a budget of %" PRIu64 " bytes %zu "
+                 "are not to be had: %s: %s",
+                 m->budget, bytes, ccmr_status_name(status),
+                 ccmr_last_error()->message);
+        }
+        must(ccmr_resource_deallocate(m->resource, ptr, bytes, 0,
+                                      CCMR_STREAM_LEGACY),
+             "deallocate");
+        must(ccmr_stream_synchronize(CCMR_STREAM_LEGACY, m->home),
+             "synchronize");
+    }
+    must(ccmr_resource_trim(m->resource, 0, &trimmed), "trim");
+    must(ccmr_resource_stats(m->resource, &stats), "stats");
+    if ((stats.exact & CCMR_STAT_RESERVED_BYTES) != 0 &&
+        stats.reserved_bytes != 0) {
+        fail(FAULT_FIGURES,
+             "nothing is live, all is trimmed (%zu bytes released, %zu "
+             "pending, %zu pinned), and %zu bytes are reserved",
+             trimmed.released_bytes, trimmed.pending_bytes,
+             trimmed.pinned_bytes, stats.reserved_bytes);
     }
 }
 
@@ -469,6 +590,14 @@ void world_end(model *m)
     }
     if (!m->released) {
         check_figures(m);
+        /* Others end with their streams still there. */
+        if (m->p->schedule % 2 == 0) {
+            driver_enter(m, &in);
+            sync_all(m, &w);
+            driver_leave(&in);
+            retire_streams(m);
+            check_emptied(m);
+        }
         ccmr_resource_release(m->resource);
         check_thread(&w);
     }
