@@ -14,3 +14,33 @@ tests_unit_pool_cache_test_SOURCES = tests/unit/pool_cache_test.c \
 tests_unit_pool_cache_test_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_pool_cache_test_LDADD = lib/libccmr-core.la \
 	tests/support/libccmr-tap.la
+
+# Sets of extents; host memory can be made to fail.
+if HAVE_CRITERION
+criterion_tests += \
+	tests/unit/pool_audit_test \
+	tests/unit/pool_extent_random_test \
+	tests/unit/pool_extent_test
+
+pool_books = tests/unit/pool_books.c tests/unit/pool_books.h
+pool_books_wrap = -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
+
+tests_unit_pool_audit_test_SOURCES = tests/unit/pool_audit_test.c \
+	$(pool_books)
+tests_unit_pool_audit_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_audit_test_LDFLAGS = $(AM_LDFLAGS) $(pool_books_wrap)
+tests_unit_pool_audit_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+tests_unit_pool_extent_random_test_SOURCES = \
+	tests/unit/pool_extent_random_test.c $(pool_books)
+tests_unit_pool_extent_random_test_CPPFLAGS = $(AM_CPPFLAGS) \
+	$(CRITERION_CFLAGS)
+tests_unit_pool_extent_random_test_LDFLAGS = $(AM_LDFLAGS) $(pool_books_wrap)
+tests_unit_pool_extent_random_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+tests_unit_pool_extent_test_SOURCES = tests/unit/pool_extent_test.c \
+	$(pool_books)
+tests_unit_pool_extent_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_extent_test_LDFLAGS = $(AM_LDFLAGS) $(pool_books_wrap)
+tests_unit_pool_extent_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+endif
