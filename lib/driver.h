@@ -128,8 +128,6 @@
       (event, flags))                                                         \
     X(cuEventRecord, 2000, REQUIRED, (CUevent event, CUstream stream),        \
       (event, stream))                                                        \
-    X(cuCtxRecordEvent, 12050, OPTIONAL,                                      \
-      (CUcontext context, CUevent event), (context, event))                   \
     X(cuEventQuery, 2000, REQUIRED, (CUevent event), (event))                 \
     X(cuEventSynchronize, 2000, REQUIRED, (CUevent event), (event))           \
     X(cuEventDestroy, 4000, REQUIRED, (CUevent event), (event))               \

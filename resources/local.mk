@@ -32,6 +32,19 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/set.h \
 	resources/pool/sizes.h \
 	resources/pool/waits.c \
+	resources/pool/cache.c \
+	resources/pool/cache.h \
+	resources/pool/cache_large.c \
+	resources/pool/cache_thread.c \
+	resources/pool/figures.c \
+	resources/pool/kind.c \
+	resources/pool/lane.c \
+	resources/pool/lane.h \
+	resources/pool/pool.h \
+	resources/pool/reclaim.c \
+	resources/pool/segment.c \
+	resources/pool/serve.c \
+	resources/pool/trim.c \
 	resources/registry.c \
 	resources/registry.h \
 	resources/stream_ordered/classes.h \

@@ -20,6 +20,7 @@
 #include <cucoremr/resources/legacy_pinned.h>
 #include <cucoremr/resources/limiting.h>
 #include <cucoremr/resources/logging.h>
+#include <cucoremr/resources/pool.h>
 #include <cucoremr/resources/stream_ordered.h>
 #include <cucoremr/resources/virtual.h>
 

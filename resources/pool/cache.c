@@ -173,14 +173,27 @@ static void close_cache(ccmr__pool_cache *cache)
 
 /* ---- the owner, when a thief is at work --------------------------------------- */
 
-void ccmr__pool_wait_thief(ccmr__pool_cache *cache)
+/* As a rule for microseconds; else asleep, until the thief is through. */
+static void wait_for_thief(ccmr__pool_cache *cache)
 {
     pthread_mutex_t *thieves = &cache->lane->pool->thieves;
+    unsigned tries;
 
+    for (tries = 0; tries < 20; tries++) {
+        if (atomic_load_explicit(&cache->wanted, memory_order_acquire) == 0) {
+            return;
+        }
+        (void)sched_yield();
+    }
+    (void)pthread_mutex_lock(thieves);
+    (void)pthread_mutex_unlock(thieves);
+}
+
+void ccmr__pool_wait_thief(ccmr__pool_cache *cache)
+{
     while (atomic_load_explicit(&cache->wanted, memory_order_acquire) != 0) {
         atomic_store_explicit(&cache->inside, 0, memory_order_release);
-        (void)pthread_mutex_lock(thieves);
-        (void)pthread_mutex_unlock(thieves);
+        wait_for_thief(cache);
         atomic_store_explicit(&cache->inside, 1, memory_order_relaxed);
         ccmr__census_fence();
     }

@@ -88,9 +88,9 @@ typedef struct ccmr__pool_set {
     uint64_t powers;                   /* bit: some bin of it is not empty */
     ccmr__pool_extent **starts;
     ccmr__pool_extent **ends;
-    size_t buckets; /* of each; a power of two */
-    size_t extents; /* in the set */
-    size_t bytes;   /* of them */
+    size_t buckets;      /* of each; a power of two */
+    size_t extents;      /* in the set */
+    size_t bytes;        /* of them */
     ptrdiff_t out_bytes; /* that left it, less what came: new memory apart */
     ccmr__pool_extent *spares;
     size_t spare;

@@ -47,12 +47,13 @@ typedef struct ccmr__pool_mark {
 struct ccmr__pool_lane {
     pthread_mutex_t lock;
     ccmr__pool *pool;
-    uint64_t id;                 /* of the stream; 0: none. pool->lock */
-    ccmr__stream_record *record; /* registered: see ccmr__stream_borrow() */
-    unsigned users;              /* calls at work on it: pool->lock */
+    uint64_t id; /* of the stream; 0: none. pool->lock */
+    ccmr__stream_record
+        *_Atomic record; /* registered; ccmr__stream_borrow() */
+    unsigned users;      /* calls at work on it: pool->lock */
 
     uint64_t freed;
-    uint64_t covered;
+    _Atomic uint64_t covered;
     _Atomic uint64_t done;
     _Atomic size_t uncovered_bytes; /* freed since the last record began */
     /* Recorded and not known finished, oldest first; most of them
@@ -115,6 +116,15 @@ void ccmr__pool_bring(ccmr__pool_lane *lane, const ccmr__pool_piece *piece,
 /** Is all of it known finished? Asks nobody; drops what is. */
 int ccmr__pool_settled(ccmr__pool_waits *waits);
 
+/** Is there an event for a number, or can one be had without the stream? A
+ * guess: it may have changed when it is used. */
+static inline int ccmr__pool_coverable(ccmr__pool_lane *lane, uint64_t number)
+{
+    return number <=
+               atomic_load_explicit(&lane->covered, memory_order_relaxed) ||
+           atomic_load_explicit(&lane->record, memory_order_relaxed) != NULL;
+}
+
 /* The rest asks the driver: in the device's context and in relaxed capture
  * mode, no lock held. */
 
@@ -141,11 +151,10 @@ ccmr_status ccmr__pool_follow(const ccmr__pool_waits *waits,
 ccmr_status ccmr__pool_finish(ccmr__pool_lane *lane, uint64_t number);
 
 /**
- * Wait here for everything on all lanes that no event covers, by one event of
- * the whole context. It would ruin any capture in the context, in relaxed mode
- * too: for what cannot be had in another way. CCMR_ERROR_BUSY where the driver
- * has no such event.
+ * Wait here for everything that was freed on all lanes, and with it for all
+ * other work of the device: for what no event covers and none can be recorded
+ * for. Disturbs no capture.
  */
-ccmr_status ccmr__pool_finish_context(ccmr__pool *pool);
+ccmr_status ccmr__pool_finish_device(ccmr__pool *pool);
 
 #endif /* CCMR_RESOURCES_POOL_LANE_H */

@@ -60,11 +60,11 @@ typedef struct ccmr__pool_map {
 
 typedef struct ccmr__pool_options {
     size_t initial; /* bytes that are taken at creation */
-    size_t hard;    /* most bytes of segments; 0: no bound */
-    size_t keep;    /* trim and release at most down to this */
+    size_t hard;    /* most bytes of segments at first; 0: no bound */
     unsigned soft;  /* per cent of peak live that is grown to without a wait;
                      * 0: by itself */
     int follow;     /* may wait on the device for other streams */
+    int access;     /* ccmr_pool_access */
 } ccmr__pool_options;
 
 struct ccmr__pool {
@@ -74,9 +74,8 @@ struct ccmr__pool {
     ccmr__device *device;
     int host_access;    /* blocks change hands only when finished */
     int stream_ordered; /* the upstream's memory is ready in stream order */
-    int free_waits;     /* the upstream's free waits for the device */
     size_t upstream_alignment;
-    ccmr__pool_options options; /* those that can change: under `lock` */
+    ccmr__pool_options options;
 
     /* More than one stream was seen: events are needed. Never cleared. */
     atomic_int many;
@@ -90,20 +89,27 @@ struct ccmr__pool {
     ccmr__pool_lane *ids[CCMR__POOL_LANE_BUCKETS];
     ccmr__pool_lane *idle;          /* without a stream, for the next one */
     ccmr__pool_lane *_Atomic lanes; /* all; read without the lock */
-    unsigned streams;               /* lanes that have one */
+    ccmr__pool_lane *hand;          /* whether it is unused is seen next */
+    size_t streams;                 /* lanes that have one */
+    size_t seen;                    /* streams, ever */
     ccmr__pool_cache *spare_caches;
     ccmr__pool_segment *spare_segments;
 
     ccmr__pool_map *_Atomic map; /* written under `lock` */
     _Atomic size_t segment_count;
+    size_t places_promised;  /* to segments that may have to come back */
     atomic_uint map_version; /* odd while it is written */
 
     ccmr__pool_lane *common; /* set at creation */
 
     /* Bytes of segments, and of growth that is under way. */
     _Atomic size_t reserved;
+    _Atomic size_t hard;    /* most of it; 0: no bound */
+    _Atomic size_t going;   /* of it, about to go upstream */
+    _Atomic size_t brought; /* of it, in sets or blocks: see the audit */
     _Atomic size_t peak_reserved;
     _Atomic size_t peak_used; /* greatest reserved - free, when it grew */
+    _Atomic size_t surplus;   /* of records: see extent.h */
     _Atomic uint64_t changes; /* times that memory came free */
 
     ccmr__pool *next_pool; /* all pools: cache.c's own lock */
@@ -164,11 +170,13 @@ typedef struct ccmr__pool_request {
 
 /** Find memory, by all means in their order. */
 ccmr_status ccmr__pool_serve(ccmr__pool_request *request);
+/** Reserve the initial bytes, for whoever comes. */
+ccmr_status ccmr__pool_begin(ccmr__pool *pool, size_t bytes);
 
 /* ---- trim.c --------------------------------------------------------------------- */
 
-/** All finished memory of all lanes goes to one, and merges there. With
- * `steal` caches are emptied first. */
+/** All finished memory of all lanes goes to one, and merges there. In a
+ * scope. */
 void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to);
 
 /** Give wholly free, finished segments back while more than `keep` bytes are
@@ -176,9 +184,12 @@ void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to);
 size_t ccmr__pool_release(ccmr__pool *pool, size_t keep, ccmr_status *refused);
 
 /** Wait here until everything that was freed is finished, where it can be
- * waited for. `context`: by an event of the context where nothing else will
- * do. */
-ccmr_status ccmr__pool_finish_all(ccmr__pool *pool, int context);
+ * waited for. `device`: by a wait for the whole device where nothing else
+ * will do. */
+ccmr_status ccmr__pool_finish_all(ccmr__pool *pool, int device);
+
+/** Bytes that are free and not finished, once asked. */
+size_t ccmr__pool_pending(ccmr__pool *pool);
 
 ccmr_status ccmr__pool_trim(void *object, size_t keep,
                             ccmr_trim_result *result);
@@ -194,6 +205,6 @@ ccmr_status ccmr__pool_audit(void *object);
 ccmr_status ccmr__pool_would_fit(void *object, size_t bytes,
                                  ccmr_stream stream, int *fits);
 /** Fill the numbers of an out-of-memory's detail. */
-void ccmr__pool_explain(ccmr__pool *pool, const char *tried);
+void ccmr__pool_explain(ccmr__pool *pool);
 
 #endif /* CCMR_RESOURCES_POOL_POOL_H */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool: a fast, tight pool of stream-ordered memory over any resource.
+ */
+#ifndef CUCOREMR_RESOURCES_POOL_H
+#define CUCOREMR_RESOURCES_POOL_H
+
+#include <cucoremr/resource.h>
+
+/** How a pool reuses memory of other streams. @since 0.1 */
+typedef enum ccmr_pool_reuse {
+    /** Finished memory first, else behind a wait on the device. */
+    CCMR_POOL_REUSE_FOLLOW = 0,
+    /** Only memory that is known finished. */
+    CCMR_POOL_REUSE_FINISHED = 1
+} ccmr_pool_reuse;
+
+/** What a pool does about memory that the host can touch. @since 0.1 */
+typedef enum ccmr_pool_access {
+    CCMR_POOL_ACCESS_UPSTREAM = 0, /**< as the upstream says */
+    CCMR_POOL_ACCESS_HOST = 1,     /**< only finished blocks change hands */
+    CCMR_POOL_ACCESS_STREAM = 2    /**< in stream order: synchronise first */
+} ccmr_pool_access;
+
+/** Options; 0 is the default. @since 0.1 */
+typedef struct ccmr_pool_options {
+    size_t size;    /**< sizeof(ccmr_pool_options) */
+    size_t initial; /**< bytes reserved at creation */
+    size_t hard;    /**< most bytes ever reserved; 0: no bound */
+    /** Per cent of the greatest number of bytes in use at a time that the
+     * pool grows to before it takes trouble: gathers free memory, empties
+     * other threads' caches. 0: 105, and 115 once it has seen two streams. */
+    unsigned soft;
+    ccmr_pool_reuse reuse;
+    ccmr_pool_access access;
+} ccmr_pool_options;
+
+CCMR_BEGIN_DECLS
+
+/**
+ * Make a pool over an upstream.
+ *
+ * Each thread has a cache of free blocks for each of its streams; allocating
+ * from it and freeing to it takes no lock and no driver call on a registered
+ * stream, and on others the two that tell what the stream is. Behind it each
+ * stream has its own free memory. Memory goes to another stream when it is
+ * finished, or behind a wait on the device for everything that used it.
+ *
+ * Neither allocate nor deallocate waits for the device, but for the last step
+ * before out-of-memory, where all that was freed is waited for, and, where
+ * streams are not registered, all other work of the device. With two streams
+ * and more an event is recorded now and then, never for each free.
+ *
+ * Over a host-accessible upstream with `access=host` a block changes hands
+ * only when the work that used it is known finished, also on the same stream,
+ * and each free records an event.
+ *
+ * Blocks are rounded to a size class up to 64 KiB (at most 25 % more), beyond
+ * that to 512 bytes. Any alignment up to 2 MiB. A free with no stream named
+ * uses the allocation stream. Addresses that cannot be a block of the pool are
+ * refused; a double free or a wrong size of the same segment is not noticed.
+ * Capturing streams are refused. The upstream is retained. `options` may be
+ * NULL. An upstream that is bound to no device is used with streams of the
+ * device that is current at creation.
+ *
+ * Trim empties all caches and gives wholly free segments back. What was freed
+ * on streams that are neither registered nor retired may have no event yet:
+ * it is pending. Releasing the pool waits for all of it; where a stream was
+ * neither registered nor retired, for all work of the device.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status
+ccmr_pool_create(ccmr_resource *upstream, const ccmr_pool_options *options,
+                 ccmr_resource **resource);
+
+CCMR_END_DECLS
+
+#endif /* CUCOREMR_RESOURCES_POOL_H */

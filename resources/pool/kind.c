@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool: operations, options, creation. How it works: see pool.h and the
+ * headers beside it, and doc/pool.md.
+ */
+#include <cucoremr/resources/pool.h>
+
+#include <stdlib.h>
+
+#include "lib/error.h"
+#include "lib/process.h"
+#include "lib/resource.h"
+#include "lib/struct.h"
+#include "lib/text.h"
+#include "resources/common.h"
+#include "resources/pool/pool.h"
+#include "resources/registry.h"
+
+#define MAX_ALIGNMENT ((size_t)2 << 20)
+
+static _Atomic uint64_t next_serial = 1;
+
+/* ---- operations ------------------------------------------------------------- */
+
+static void pool_free(ccmr__pool *self)
+{
+    (void)pthread_mutex_destroy(&self->lock);
+    (void)pthread_mutex_destroy(&self->slow);
+    (void)pthread_mutex_destroy(&self->thieves);
+    free(self);
+}
+
+static void pool_destroy(void *object)
+{
+    ccmr__pool *self = object;
+    ccmr_resource *upstream = self->upstream;
+
+    ccmr__pool_end(self);
+    pool_free(self);
+    ccmr_resource_release(upstream);
+}
+
+static ccmr_status pool_choose_free_stream(void *object,
+                                           const ccmr_block *block,
+                                           ccmr_stream requested,
+                                           ccmr_stream *chosen)
+{
+    (void)object;
+    if (requested == CCMR_STREAM_UNSET) {
+        requested = block->allocation_stream;
+    }
+    if (requested == CCMR_STREAM_UNSET) {
+        return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
+                          "no stream was named for the free, and the block's "
+                          "allocation stream is not known");
+    }
+    *chosen = requested;
+    return CCMR_SUCCESS;
+}
+
+static ccmr_status pool_describe(void *object, ccmr_properties *properties)
+{
+    ccmr__pool *self = object;
+    ccmr_status status = ccmr__describe_upstream(self->upstream, properties,
+                                                 ccmr__kind_pool.name);
+
+    if (status == CCMR_SUCCESS) {
+        properties->device = self->device->ordinal;
+        properties->max_alignment = MAX_ALIGNMENT;
+        properties->free_may_block = 0;
+        properties->free_stream = CCMR_FREE_ON_ALLOCATION_STREAM;
+        properties->capture = CCMR_CAPTURE_REFUSED;
+        properties->handle_kinds = CCMR_HANDLE_NONE;
+        if (properties->host_accessible) {
+            properties->access =
+                self->host_access ? CCMR_ACCESS_HOST : CCMR_ACCESS_STREAM;
+        }
+    }
+    return status;
+}
+
+static ccmr_status pool_upstream(void *object, size_t i,
+                                 ccmr_resource **resource)
+{
+    ccmr__pool *self = object;
+
+    if (i != 0) {
+        return CCMR_ERROR_OUT_OF_RANGE;
+    }
+    *resource = self->upstream;
+    return CCMR_SUCCESS;
+}
+
+/* ---- options ------------------------------------------------------------------ */
+
+enum { OPTION_INITIAL, OPTION_HARD, OPTION_SOFT, OPTION_REUSE, OPTION_ACCESS };
+
+static const ccmr_option pool_options[] = {
+    [OPTION_INITIAL] = {"initial", CCMR_OPTION_BYTES, "0", "%",
+                        "bytes reserved at creation; % is of the device"},
+    [OPTION_HARD] = {"hard", CCMR_OPTION_BYTES, "0", "%",
+                     "most bytes ever reserved, 0: no bound; % is of the "
+                     "device"},
+    [OPTION_SOFT] = {"soft", CCMR_OPTION_INTEGER, "0", NULL,
+                     "per cent of peak use that it grows to at once; 0: 105, "
+                     "115 with several streams"},
+    [OPTION_REUSE] = {"reuse", CCMR_OPTION_CHOICE, "follow", "follow|finished",
+                      "other streams' memory: behind a wait on the device, or "
+                      "only when finished"},
+    [OPTION_ACCESS] = {"access", CCMR_OPTION_CHOICE, "upstream",
+                       "upstream|host|stream",
+                       "host-accessible memory changes hands when finished "
+                       "(host) or in stream order"},
+    {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
+};
+
+static const char *const reuse_names[] = {"follow", "finished"};
+static const char *const access_names[] = {"upstream", "host", "stream"};
+
+static ccmr_status pool_option_get(void *object, const char *name, char *text,
+                                   size_t capacity, size_t *length)
+{
+    ccmr__pool *self = object;
+    ccmr__pool_options options;
+    ccmr__text value;
+    char words[32];
+    size_t index;
+    ccmr_status status = ccmr__option_find(&ccmr__kind_pool, name, &index);
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    (void)pthread_mutex_lock(&self->lock);
+    options = self->options;
+    (void)pthread_mutex_unlock(&self->lock);
+    ccmr__text_init(&value, words, sizeof(words));
+    switch (index) {
+    case OPTION_INITIAL:
+        ccmr__text_add_bytes(&value, options.initial);
+        break;
+    case OPTION_HARD:
+        ccmr__text_add_bytes(
+            &value, atomic_load_explicit(&self->hard, memory_order_relaxed));
+        break;
+    case OPTION_SOFT:
+        ccmr__text_add(&value, "%u", options.soft);
+        break;
+    case OPTION_REUSE:
+        ccmr__text_add(&value, "%s", reuse_names[options.follow ? 0 : 1]);
+        break;
+    default:
+        ccmr__text_add(&value, "%s", access_names[options.access]);
+        break;
+    }
+    return ccmr__text_give(words, text, capacity, length);
+}
+
+static ccmr_status pool_option_set(void *object, const char *name,
+                                   const char *text)
+{
+    ccmr__pool *self = object;
+    ccmr_option_value value;
+    char message[128];
+    size_t index;
+    ccmr_status status = ccmr__option_find(&ccmr__kind_pool, name, &index);
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (index != OPTION_HARD) {
+        return ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
+                          "pool: %s is fixed at creation", name);
+    }
+    if (!ccmr__value_parse(&pool_options[index], text, &value, message,
+                           sizeof(message))) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "%s", message);
+    }
+    atomic_store_explicit(&self->hard,
+                          ccmr__value_bytes(&value, self->device->total_bytes),
+                          memory_order_relaxed);
+    return CCMR_SUCCESS;
+}
+
+/* ---- creation ------------------------------------------------------------------ */
+
+static const ccmr_resource_ops pool_ops = {
+    .size = sizeof(ccmr_resource_ops),
+    .allocate = ccmr__pool_allocate,
+    .deallocate = ccmr__pool_deallocate,
+    .destroy = pool_destroy,
+    .choose_free_stream = pool_choose_free_stream,
+    .describe = pool_describe,
+    .upstream = pool_upstream,
+    .trim = ccmr__pool_trim,
+    .stats = ccmr__pool_stats,
+    .retire_stream = ccmr__pool_retire,
+    .option_get = pool_option_get,
+    .option_set = pool_option_set,
+    .would_fit = ccmr__pool_would_fit,
+    .audit = ccmr__pool_audit,
+};
+
+static int init_locks(ccmr__pool *self)
+{
+    if (pthread_mutex_init(&self->thieves, NULL) != 0) {
+        return -1;
+    }
+    if (pthread_mutex_init(&self->slow, NULL) != 0) {
+        goto err_thieves;
+    }
+    if (pthread_mutex_init(&self->lock, NULL) != 0) {
+        goto err_slow;
+    }
+    return 0;
+
+err_slow:
+    (void)pthread_mutex_destroy(&self->slow);
+err_thieves:
+    (void)pthread_mutex_destroy(&self->thieves);
+    return -1;
+}
+
+static void set_up(ccmr__pool *self, ccmr_resource *upstream,
+                   ccmr__device *device, const ccmr_properties *properties,
+                   const ccmr__pool_options *options)
+{
+    self->serial =
+        atomic_fetch_add_explicit(&next_serial, 1, memory_order_relaxed);
+    self->upstream = upstream;
+    self->device = device;
+    self->options = *options;
+    self->hard = options->hard;
+    self->host_access = properties->host_accessible != 0 &&
+                        (options->access == CCMR_POOL_ACCESS_UPSTREAM
+                             ? properties->access == CCMR_ACCESS_HOST
+                             : options->access == CCMR_POOL_ACCESS_HOST);
+    self->stream_ordered =
+        properties->free_stream == CCMR_FREE_ON_ALLOCATION_STREAM ||
+        properties->free_stream == CCMR_FREE_ON_REQUESTED_STREAM;
+    self->upstream_alignment = properties->max_alignment;
+    self->uncovered_most = (size_t)8 << 20;
+}
+
+static ccmr_status make(ccmr_resource *upstream, ccmr__device *device,
+                        const ccmr__pool_options *options, ccmr__pool **made)
+{
+    ccmr_properties properties = {.size = sizeof(properties)};
+    ccmr_status status = ccmr_resource_describe(upstream, &properties);
+    ccmr__pool *self;
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        goto err_memory;
+    }
+    set_up(self, upstream, device, &properties, options);
+    if (init_locks(self) != 0) {
+        goto err_self;
+    }
+    self->common = ccmr__pool_lane_make(self);
+    if (self->common == NULL) {
+        goto err_locks;
+    }
+    *made = self;
+    return CCMR_SUCCESS;
+
+err_locks:
+    pool_free(self);
+    goto err_memory;
+err_self:
+    free(self);
+err_memory:
+    return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY, "no memory for a pool");
+}
+
+/* An upstream that is bound to no device: streams of the current one. */
+static ccmr_status find_device(ccmr_resource *upstream, ccmr__device **device)
+{
+    int ordinal = ccmr__resource_device(upstream);
+
+    return ccmr__device_use(ordinal >= 0 ? ordinal : CCMR_DEVICE_CURRENT,
+                            device);
+}
+
+static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
+                          const ccmr__pool_options *options,
+                          ccmr_resource **resource)
+{
+    ccmr__pool *self = NULL;
+    ccmr_status status;
+
+    if (options->hard != 0 && options->initial > options->hard) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: initial=%zu is more than hard=%zu",
+                          options->initial, options->hard);
+    }
+    status = make(upstream, device, options, &self);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    (void)ccmr_resource_retain(upstream);
+    ccmr__pool_list_add(self);
+    if (options->initial != 0) {
+        status = ccmr__pool_begin(self, options->initial);
+    }
+    if (status == CCMR_SUCCESS) {
+        status = ccmr_resource_create(&pool_ops, self, resource);
+    }
+    if (status != CCMR_SUCCESS) {
+        ccmr_error_detail told = *ccmr__error();
+
+        pool_destroy(self);
+        *ccmr__error() = told;
+    }
+    return status;
+}
+
+static ccmr_status read_options(const ccmr_pool_options *from,
+                                ccmr__pool_options *options)
+{
+    ccmr_pool_options known = {.size = sizeof(known)};
+    ccmr_status status =
+        from == NULL ? CCMR_SUCCESS
+                     : ccmr__struct_read(&known, sizeof(known), from,
+                                         sizeof(known), "ccmr_pool_options");
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if ((unsigned)known.reuse > CCMR_POOL_REUSE_FINISHED ||
+        (unsigned)known.access > CCMR_POOL_ACCESS_STREAM) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "ccmr_pool_create: %s is none of its values",
+                          (unsigned)known.reuse > CCMR_POOL_REUSE_FINISHED
+                              ? "options.reuse"
+                              : "options.access");
+    }
+    *options = (ccmr__pool_options){
+        .initial = known.initial,
+        .hard = known.hard,
+        .soft = known.soft,
+        .follow = known.reuse == CCMR_POOL_REUSE_FOLLOW,
+        .access = (int)known.access,
+    };
+    return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr_pool_create(ccmr_resource *upstream,
+                             const ccmr_pool_options *options,
+                             ccmr_resource **resource)
+{
+    ccmr__pool_options known;
+    ccmr__device *device;
+    ccmr_status status = ccmr__process_check();
+
+    if (status == CCMR_SUCCESS && (upstream == NULL || resource == NULL)) {
+        status = ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                            "ccmr_pool_create: %s is NULL",
+                            upstream == NULL ? "upstream" : "resource");
+    }
+    if (status == CCMR_SUCCESS) {
+        status = read_options(options, &known);
+    }
+    if (status == CCMR_SUCCESS) {
+        status = find_device(upstream, &device);
+    }
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    return create(upstream, device, &known, resource);
+}
+
+static ccmr_status create_from_text(const ccmr_kind *kind,
+                                    const ccmr_option_value *values,
+                                    ccmr_resource *const *upstreams,
+                                    size_t count, ccmr_resource **resource)
+{
+    ccmr__pool_options options;
+    ccmr__device *device;
+    ccmr_status status = find_device(upstreams[0], &device);
+    int64_t soft = values[OPTION_SOFT].integer;
+
+    (void)kind;
+    (void)count;
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (soft != 0 && (soft < 100 || soft > 1000)) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "soft=%lld: a percentage of 100 to 1000 is needed",
+                          (long long)soft);
+    }
+    options = (ccmr__pool_options){
+        .initial =
+            ccmr__value_bytes(&values[OPTION_INITIAL], device->total_bytes),
+        .hard = ccmr__value_bytes(&values[OPTION_HARD], device->total_bytes),
+        .soft = (unsigned)soft,
+        .follow = values[OPTION_REUSE].integer == 0,
+        .access = (int)values[OPTION_ACCESS].integer,
+    };
+    return create(upstreams[0], device, &options, resource);
+}
+
+const ccmr_kind ccmr__kind_pool = {
+    .size = sizeof(ccmr_kind),
+    .name = "pool",
+    .help = "a pool for any number of threads and streams over any upstream",
+    .options = pool_options,
+    .min_upstreams = 1,
+    .max_upstreams = 1,
+    .create = create_from_text,
+};

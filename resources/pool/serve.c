@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool: allocate and deallocate.
+ *
+ * The way that must be fast: which cache is it, in, pop or push, out. A
+ * registered stream that is the same as the last time costs no question to
+ * the driver, others two: whether it captures, and which stream it is.
+ */
+#include "lib/error.h"
+#include "lib/upstream.h"
+#include "resources/pool/pool.h"
+
+ccmr_status ccmr__pool_resolve(ccmr__pool *pool, ccmr_stream stream,
+                               ccmr__stream_use *use,
+                               ccmr__stream_record **record)
+{
+    ccmr__scope scope;
+    ccmr_status status;
+
+    if (!ccmr__stream_is_token(stream)) {
+        *record = ccmr__stream_find(stream);
+        return ccmr__stream_resolve(stream, pool->device, use);
+    }
+    *record = NULL;
+    status = ccmr__scope_enter(&scope, pool->device, 0);
+    if (status == CCMR_SUCCESS) {
+        status = ccmr__stream_resolve(stream, pool->device, use);
+        ccmr__scope_leave(&scope);
+    }
+    return status;
+}
+
+/* The cache that the thread used last, if the stream is still the same one,
+ * and may be used: no driver call for registered streams. */
+static inline ccmr__pool_cache *last_cache(const ccmr__pool *pool,
+                                           const ccmr__thread *thread,
+                                           ccmr_stream stream)
+{
+    const ccmr__thread_pools *pools = thread->pools;
+    const ccmr__stream_record *record;
+
+    if (__builtin_expect(pools == NULL || pools->last.serial != pool->serial ||
+                             pools->last.stream != stream,
+                         0)) {
+        return NULL;
+    }
+    record = pools->last.record;
+    if (__builtin_expect(record == NULL, 0) ||
+        atomic_load_explicit(&record->handle, memory_order_acquire) !=
+            stream ||
+        record->id != pools->last.id ||
+        atomic_load_explicit(&record->capturing, memory_order_relaxed) != 0) {
+        return NULL;
+    }
+    return pools->last.cache;
+}
+
+/* Who asks, as far as it is known without a cache. */
+typedef struct caller {
+    ccmr__stream_use use;
+    ccmr__stream_record *record;
+    ccmr__pool_cache *cache; /* NULL: none, then `lane` is in use */
+    ccmr__pool_lane *lane;
+} caller;
+
+/* Any stream: asks what it is, finds or makes its cache. Pools over memory
+ * that the host touches have none. */
+static ccmr_status __attribute__((noinline))
+find_caller(ccmr__pool *pool, ccmr_stream stream, caller *who)
+{
+    ccmr_status status =
+        ccmr__pool_resolve(pool, stream, &who->use, &who->record);
+    const ccmr__thread_pools *pools;
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    pools = ccmr__thread_self()->pools;
+    if (pools != NULL && pools->last.serial == pool->serial &&
+        pools->last.stream == stream && pools->last.id == who->use.id &&
+        pools->last.record == who->record) {
+        who->cache = pools->last.cache;
+    } else {
+        who->cache = pool->host_access
+                         ? NULL
+                         : ccmr__pool_cache_find(pool, &who->use, who->record);
+    }
+    if (who->cache != NULL) {
+        who->lane = who->cache->lane;
+        return CCMR_SUCCESS;
+    }
+    return ccmr__pool_lane_get(pool, &who->use, who->record, &who->lane);
+}
+
+static void put_caller(const caller *who)
+{
+    if (who->cache == NULL) {
+        ccmr__pool_lane_put(who->lane);
+    }
+}
+
+/* ---- allocate ------------------------------------------------------------------- */
+
+/* A cached block, or 0. */
+static inline uintptr_t pop(ccmr__pool_cache *cache, size_t bytes)
+{
+    uintptr_t address = 0;
+
+    ccmr__pool_enter(cache);
+    if (__builtin_expect(bytes <= CCMR__POOL_SMALL, 1)) {
+        ccmr__pool_bin *bin = &cache->bins[ccmr__pool_class(bytes)];
+
+        if (__builtin_expect(bin->count != 0, 1)) {
+            address = bin->blocks[--bin->count];
+        }
+    } else if (bytes <= CCMR__POOL_MOST) {
+        address = ccmr__pool_pop_large(cache, ccmr__pool_rounded(bytes));
+    }
+    ccmr__pool_leave(cache);
+    return address;
+}
+
+/* How many blocks of a class are taken side by side. */
+static size_t run_of(const ccmr__pool_cache *cache, size_t bytes)
+{
+    size_t run;
+
+    if (cache == NULL || bytes > CCMR__POOL_SMALL) {
+        return 1;
+    }
+    run = CCMR__POOL_SMALL / bytes;
+    return run > 16 ? 16 : run;
+}
+
+/* The rest of a run goes into the cache, the last one first, so that they are
+ * handed out upwards. */
+static void keep_run(ccmr__pool_request *request)
+{
+    ccmr__pool_bin *bin =
+        &request->cache->bins[ccmr__pool_class(request->bytes)];
+    ccmr__pool_piece rest = request->piece;
+    size_t left = request->blocks - 1;
+
+    ccmr__pool_enter(request->cache);
+    while (left > 0 && bin->count < bin->most) {
+        bin->blocks[bin->count++] =
+            request->piece.address + left * request->bytes;
+        left--;
+    }
+    ccmr__pool_leave(request->cache);
+    if (left > 0) {
+        rest.address += request->bytes;
+        rest.bytes = left * request->bytes;
+        ccmr__pool_bring(request->lane, &rest, left);
+    }
+}
+
+static ccmr_status __attribute__((noinline))
+allocate_slowly(ccmr__pool *pool, size_t bytes, size_t alignment,
+                ccmr_stream stream, void **ptr)
+{
+    ccmr__pool_request request = {.pool = pool, .stream = stream};
+    ccmr_status status;
+    caller who;
+
+    if (bytes > CCMR__POOL_MOST) {
+        return ccmr__fail(CCMR_ERROR_INVALID_SIZE,
+                          "size %zu is more than a pool can have", bytes);
+    }
+    status = find_caller(pool, stream, &who);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    request.cache = who.cache;
+    request.lane = who.lane;
+    request.handle = who.use.handle;
+    request.bytes = ccmr__pool_rounded(bytes);
+    request.alignment =
+        alignment > CCMR__POOL_GRANULE ? alignment : CCMR__POOL_GRANULE;
+    if (who.cache != NULL && alignment <= CCMR__POOL_GRANULE) {
+        uintptr_t address = pop(who.cache, bytes);
+
+        if (address != 0) {
+            *ptr = (void *)address;
+            return CCMR_SUCCESS;
+        }
+        request.run = run_of(who.cache, request.bytes);
+    } else {
+        request.run = 1;
+    }
+    status = ccmr__pool_serve(&request);
+    if (status == CCMR_SUCCESS) {
+        *ptr = (void *)request.piece.address;
+        if (request.blocks > 1) {
+            keep_run(&request);
+        }
+    }
+    put_caller(&who);
+    return status;
+}
+
+ccmr_status ccmr__pool_allocate(void *object, size_t bytes, size_t alignment,
+                                ccmr_stream stream, void **ptr)
+{
+    ccmr__pool *pool = object;
+    ccmr__pool_cache *cache = last_cache(pool, ccmr__thread_self(), stream);
+
+    if (__builtin_expect(cache != NULL && alignment <= CCMR__POOL_GRANULE,
+                         1)) {
+        uintptr_t address = pop(cache, bytes);
+
+        if (__builtin_expect(address != 0, 1)) {
+            *ptr = (void *)address;
+            return CCMR_SUCCESS;
+        }
+    }
+    return allocate_slowly(pool, bytes, alignment, stream, ptr);
+}
+
+/* ---- deallocate ------------------------------------------------------------------- */
+
+static ccmr_status __attribute__((cold))
+refuse(const void *ptr, const ccmr__pool_segment *segment, size_t bytes)
+{
+    if (segment == NULL || ((uintptr_t)ptr & (CCMR__POOL_GRANULE - 1)) != 0) {
+        return ccmr__fail(CCMR_ERROR_INVALID_POINTER,
+                          "%p is not the address of a live block", ptr);
+    }
+    return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                      "%p: %zu bytes there are more than the segment has", ptr,
+                      bytes);
+}
+
+/* May a block of that many (rounded) bytes be there? */
+static inline int inside(uintptr_t address, size_t bytes, uintptr_t base,
+                         size_t length)
+{
+    return address - base < length && length - (address - base) >= bytes &&
+           (address & (CCMR__POOL_GRANULE - 1)) == 0;
+}
+
+/* Into a cache that is the caller's. */
+static inline void push(ccmr__pool_cache *cache, uintptr_t address,
+                        size_t bytes, size_t rounded)
+{
+    ccmr__pool_enter(cache);
+    if (__builtin_expect(bytes <= CCMR__POOL_SMALL, 1)) {
+        unsigned index = ccmr__pool_class(bytes);
+        ccmr__pool_bin *bin = &cache->bins[index];
+
+        if (__builtin_expect(bin->count < bin->most, 1)) {
+            bin->blocks[bin->count++] = address;
+        } else {
+            ccmr__pool_push_small_slowly(cache, index, address);
+        }
+    } else {
+        ccmr__pool_push_large(cache, rounded, address);
+    }
+    ccmr__pool_leave(cache);
+}
+
+static void free_ready(ccmr__pool *pool, const ccmr__pool_piece *piece)
+{
+    ccmr__pool_bring(pool->common, piece, 1);
+}
+
+/* An event for what came to the lane, if that is much. What is not covered
+ * can wait: a failure is nobody's. */
+static void __attribute__((noinline))
+cover(ccmr__pool_lane *lane, CUstream stream)
+{
+    ccmr_error_detail before = *ccmr__error();
+    ccmr__scope scope;
+
+    if (ccmr__scope_enter(&scope, lane->pool->device, CCMR__SCOPE_RELAXED) ==
+        CCMR_SUCCESS) {
+        (void)ccmr__pool_record(lane, stream);
+        ccmr__scope_leave(&scope);
+    }
+    *ccmr__error() = before;
+}
+
+static inline int needs_cover(const ccmr__pool *pool,
+                              const ccmr__pool_lane *lane)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&pool->many, memory_order_relaxed) != 0 &&
+            atomic_load_explicit(&lane->uncovered_bytes,
+                                 memory_order_relaxed) >
+                atomic_load_explicit(&pool->uncovered_most,
+                                     memory_order_relaxed),
+        0);
+}
+
+/* No cache: straight to the lane, with an event where the host has to know. */
+static void free_to_lane(ccmr__pool *pool, const caller *who,
+                         ccmr__pool_piece *piece)
+{
+    ccmr__pool_lane *lane = who->lane;
+
+    ccmr__pool_lane_lock(lane);
+    piece->waits = (ccmr__pool_waits){
+        .count = 1, .lanes = {lane}, .numbers = {++lane->freed}};
+    lane->uncovered_bytes += piece->bytes;
+    ccmr__pool_lane_unlock(lane);
+    ccmr__pool_bring(lane, piece, 1);
+    if (pool->host_access || needs_cover(pool, lane)) {
+        cover(lane, who->use.handle);
+    }
+}
+
+static ccmr_status __attribute__((noinline))
+deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
+                  ccmr_stream stream)
+{
+    ccmr__pool_piece piece = {.address = (uintptr_t)ptr};
+    ccmr_status status;
+    caller who;
+
+    if (bytes > CCMR__POOL_MOST) {
+        return refuse(ptr, NULL, bytes);
+    }
+    piece.bytes = ccmr__pool_rounded(bytes);
+    piece.segment = ccmr__pool_segment_of(pool, piece.address);
+    if (piece.segment == NULL ||
+        !inside(piece.address, piece.bytes, piece.segment->base,
+                piece.segment->bytes)) {
+        return refuse(ptr, piece.segment, bytes);
+    }
+    if (stream == CCMR_STREAM_READY) {
+        free_ready(pool, &piece);
+        return CCMR_SUCCESS;
+    }
+    status = find_caller(pool, stream, &who);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (who.cache == NULL) {
+        free_to_lane(pool, &who, &piece);
+        put_caller(&who);
+        return CCMR_SUCCESS;
+    }
+    who.cache->known_base = piece.segment->base;
+    who.cache->known_bytes = piece.segment->bytes;
+    push(who.cache, piece.address, bytes, piece.bytes);
+    if (needs_cover(pool, who.lane)) {
+        cover(who.lane, who.use.handle);
+    }
+    return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__pool_deallocate(void *object, void *ptr, size_t bytes,
+                                  size_t alignment, ccmr_stream stream)
+{
+    ccmr__pool *pool = object;
+    ccmr__pool_cache *cache = last_cache(pool, ccmr__thread_self(), stream);
+
+    (void)alignment; /* blocks of all alignments are alike */
+    if (__builtin_expect(cache != NULL && bytes <= CCMR__POOL_MOST, 1)) {
+        size_t rounded = ccmr__pool_rounded(bytes);
+
+        if (__builtin_expect(inside((uintptr_t)ptr, rounded, cache->known_base,
+                                    cache->known_bytes),
+                             1)) {
+            push(cache, (uintptr_t)ptr, bytes, rounded);
+            if (needs_cover(pool, cache->lane)) {
+                cover(cache->lane, stream);
+            }
+            return CCMR_SUCCESS;
+        }
+    }
+    return deallocate_slowly(pool, ptr, bytes, stream);
+}
