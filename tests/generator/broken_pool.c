@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/generator/pool_books.h"
 
@@ -457,6 +458,48 @@ static ccmr_status pool_upstream(void *object, size_t i,
     return CCMR_SUCCESS;
 }
 
+/* ---- the end --------------------------------------------------------------------------------------- */
+
+/* A fault: pools that end with the process. They are made and destroyed by
+   one thread. */
+static pool *at_exit;
+
+static void end_at_exit(void)
+{
+    const pool *self;
+
+    for (self = at_exit; self != NULL; self = self->next_pool) {
+        if ((self->fault == POOL_FAULT_forked) == (self->maker == getpid())) {
+            continue;
+        }
+        if (api.cuCtxPushCurrent(self->context) != CUDA_SUCCESS ||
+            api.cuCtxSynchronize() != CUDA_SUCCESS) {
+            abort(); /* as destructors do that check what they call */
+        }
+    }
+}
+
+static void stay_until_exit(pool *self)
+{
+    if (self->fault == POOL_FAULT_exit || self->fault == POOL_FAULT_forked) {
+        self->maker = getpid();
+        self->next_pool = at_exit;
+        at_exit = self;
+    }
+}
+
+static void stay_no_longer(const pool *self)
+{
+    pool **link = &at_exit;
+
+    while (*link != NULL && *link != self) {
+        link = &(*link)->next_pool;
+    }
+    if (*link != NULL) {
+        *link = self->next_pool;
+    }
+}
+
 static void pool_destroy(void *object)
 {
     pool *self = object;
@@ -464,6 +507,7 @@ static void pool_destroy(void *object)
     CUdevice device;
     segment *s;
 
+    stay_no_longer(self);
     (void)segment_release(self, SIZE_MAX, 0, &status);
     while (self->segments != NULL) { /* only those that were refused */
         s = self->segments;
@@ -538,7 +582,9 @@ static ccmr_status pool_create(const ccmr_kind *kind,
                             properties.access == CCMR_ACCESS_HOST;
         status = ccmr_resource_create(&pool_ops, self, resource);
     }
-    if (status != CCMR_SUCCESS) {
+    if (status == CCMR_SUCCESS) {
+        stay_until_exit(self);
+    } else {
         ccmr_resource_release(self->upstream);
         free(self);
     }
@@ -565,5 +611,6 @@ ccmr_status broken_pool_register(void)
                                    sizeof(fault_names) - length, "%s%s",
                                    i == 0 ? "" : "|", pool_fault_name(i));
     }
+    (void)atexit(end_at_exit);
     return ccmr_kind_register(&pool_kind);
 }

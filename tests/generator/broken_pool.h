@@ -42,6 +42,8 @@
     X(greedy, "out of memory, nothing that is free goes back")                \
     X(host, "memory for the host is handed out before the device is done")    \
     X(left, "a failed allocation leaves the context current")                 \
+    X(exit, "pools that are there at exit wait for their work then")          \
+    X(forked, "a forked child ends the pools of its parent at its exit")      \
     X(refused, "a free that is refused has taken the block")                  \
     X(size, "blocks are a unit too short at times")
 
@@ -55,7 +57,8 @@ typedef enum pool_fault {
 const char *pool_fault_name(unsigned fault);
 const char *pool_fault_text(unsigned fault);
 
-/* Make the kind known. */
+/* Make the kind known; before the driver is, so that handlers of exit run
+   after the driver's own. */
 ccmr_status broken_pool_register(void);
 
 #endif

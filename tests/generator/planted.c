@@ -44,6 +44,8 @@ static const struct {
     {POOL_FAULT_capturing, "D2", "| device_pool", 0, 0, 0, 0},
     {POOL_FAULT_erase, "F1", "| device_pool", 1, 0, 0, 0},
     {POOL_FAULT_lost, "F4", "| device_pool", 1, 0, 0, 0},
+    {POOL_FAULT_exit, "G1", "| device_pool", 0, 0, 0, 0},
+    {POOL_FAULT_forked, "G5", "| device_pool", 0, 0, 0, 0},
     {POOL_FAULT_live, "G6", "segment=16KiB | device_pool", 0, 0, 0, 0},
     {POOL_FAULT_full, "I5",
      "segment=256 | limiting bytes=24KiB | device_plain", 0, 1, 0, 0},

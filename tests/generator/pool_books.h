@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cucoremr/cucoremr.h>
 
@@ -59,6 +60,8 @@ typedef struct pool {
     segment *segments;
     size_t reserved;
     _Atomic(extent *) inbox; /* of the fault `lost` */
+    struct pool *next_pool;  /* of those that a fault ends at exit */
+    pid_t maker;
 } pool;
 
 ccmr_status pool_no_memory(size_t bytes);

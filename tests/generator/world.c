@@ -128,6 +128,7 @@ int library_leave(model *m, const worker *w)
         m->fault_nth = 0;
         met = simulator->forget_failures() == 0;
         m->events_may_stay |= met && event_stays();
+        m->keeps_alone &= !met; /* what was refused is kept below, perhaps */
         (void)simulator->log(0);
     }
     check_thread(w);
@@ -212,6 +213,7 @@ static void start_driver(const model *m)
         (void)snprintf(number, sizeof(number), "%" PRIu64, m->p->memory);
         (void)setenv("CUCOREMR_SIM_MEMORY", number, 1);
     }
+    must(broken_pool_register(), "broken_pool_register");
     options.driver = getenv("CUCOREMR_SIM_PATH");
     must(ccmr_init(&options), "ccmr_init");
     must(ccmr_driver(&info), "ccmr_driver");
@@ -220,7 +222,6 @@ static void start_driver(const model *m)
     }
     (void)simulator->set_mode(CCMR_SIM_LATE);
     (void)simulator->set_wait_limit(WAIT_LIMIT_MS);
-    must(broken_pool_register(), "broken_pool_register");
 }
 
 /* What the library makes once a device, at first need, is no leak. */
