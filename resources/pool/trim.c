@@ -78,6 +78,42 @@ static void move_free(ccmr__pool_lane *from, ccmr__pool_lane *to, int all)
     } while (count == BATCH);
 }
 
+/* Neighbours stay apart where their waits did not fit into one record. What
+ * waits for less by now comes in anew, and merges if it can. */
+static void merge_again(ccmr__pool_lane *lane)
+{
+    size_t count;
+
+    do {
+        ccmr__pool_piece pieces[BATCH];
+        ccmr__pool_extent *chosen[BATCH];
+        ccmr__pool_extent *extent;
+        size_t i;
+
+        count = 0;
+        ccmr__pool_lane_lock(lane);
+        for (extent = ccmr__pool_first(&lane->set);
+             extent != NULL && count < BATCH;
+             extent = ccmr__pool_next(&lane->set, extent)) {
+            unsigned before = extent->waits.count;
+
+            if (!ccmr__pool_settled(&extent->waits)) {
+                chosen[count] = extent;
+                count += extent->waits.count != before;
+            } else if (before != 0) {
+                chosen[count++] = extent;
+            }
+        }
+        for (i = 0; i < count; i++) {
+            ccmr__pool_remove(&lane->set, chosen[i], &pieces[i]);
+        }
+        ccmr__pool_lane_unlock(lane);
+        for (i = 0; i < count; i++) {
+            ccmr__pool_bring(lane, &pieces[i], 1);
+        }
+    } while (count == BATCH);
+}
+
 void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to)
 {
     ccmr__pool_lane *lane;
@@ -85,15 +121,19 @@ void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to)
     (void)pthread_mutex_lock(&pool->slow);
     for (lane = atomic_load_explicit(&pool->lanes, memory_order_acquire);
          lane != NULL; lane = lane->next) {
+        (void)ccmr__pool_poll(lane, CCMR__POOL_EVENTS + 1);
+    }
+    for (lane = atomic_load_explicit(&pool->lanes, memory_order_acquire);
+         lane != NULL; lane = lane->next) {
         if (lane != to && atomic_load_explicit(&lane->free_bytes,
                                                memory_order_relaxed) != 0) {
-            (void)ccmr__pool_poll(lane, CCMR__POOL_EVENTS);
             move_free(lane, to, 0);
         }
     }
     if (to != pool->common) {
         move_free(pool->common, to, 0);
     }
+    merge_again(to);
     (void)pthread_mutex_unlock(&pool->slow);
 }
 
