@@ -11,6 +11,7 @@
 #include <cucoremr/version.h>
 
 #include "bench/units.h"
+#include "bench/work.h"
 
 /* All are made up before the clock starts. */
 #define MAX_OPERATIONS 20000000u
@@ -40,7 +41,9 @@ enum {
     KEY_BUFFERS,
     KEY_DEVICE,
     KEY_LENIENT,
-    KEY_DEFAULT_STREAM
+    KEY_DEFAULT_STREAM,
+    KEY_IDLE,
+    KEY_BUSY
 };
 
 #define ON(name) (1u << SCENARIO_##name)
@@ -48,7 +51,9 @@ enum {
     (ON(PAIR) | ON(MIX) | ON(THREADS) | ON(STREAMS) | ON(CONTENTS))
 #define ON_TIMED                                                              \
     (ON(MAIN) | ON(PAIR) | ON(MIX) | ON(THREADS) | ON(STREAMS) | ON(REPLAY))
-#define ON_RUN (ON_TIMED | ON(CONTENTS))
+#define ON_MEMORY (ON(BUDGET) | ON(GROWN))
+#define ON_TRACES (ON(REPLAY) | ON_MEMORY)
+#define ON_RUN (ON_TIMED | ON(CONTENTS) | ON_MEMORY)
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is compared (any number of either):", 1},
@@ -83,12 +88,21 @@ static const struct argp_option options[] = {
      "one, still in the order of the log",
      3},
     {"streams", KEY_STREAMS, "N", 0,
-     "streams (8), contents (4): how many; replay: fold the logged streams "
-     "onto so many",
+     "streams (8), contents (4): how many; replay, budget, grown: fold the "
+     "logged streams onto so many",
      3},
     {"write", KEY_WRITE, "all|none|SIZE", 0,
      "how much of each block is written, on its stream, in the pass that "
      "watches memory (all; 256 on the simulated driver)",
+     3},
+    {"idle", KEY_IDLE, NULL, 0,
+     "budget, grown: the device has nothing to do, and frees are finished at "
+     "once (budget's default)",
+     3},
+    {"busy", KEY_BUSY, "N", OPTION_ARG_OPTIONAL,
+     "budget, grown: every block is written on its stream, and the host runs "
+     "ahead (grown's default); N: operations that a simulated device is "
+     "behind (1000)",
      3},
     {"default-stream", KEY_DEFAULT_STREAM, "created|legacy", 0,
      "replay: what stands for the logged default stream (created: a stream "
@@ -119,7 +133,7 @@ static const struct {
     {KEY_SIZE, ON_MADE_UP, "size"},
     {KEY_LIVE, ON(MIX) | ON(THREADS) | ON(CONTENTS), "live"},
     {KEY_THREADS, ON(THREADS) | ON(REPLAY), "threads"},
-    {KEY_STREAMS, ON(STREAMS) | ON(CONTENTS) | ON(REPLAY), "streams"},
+    {KEY_STREAMS, ON(STREAMS) | ON(CONTENTS) | ON_TRACES, "streams"},
     {KEY_OPERATIONS, ON_MADE_UP, "operations"},
     {KEY_LIMIT, ON(PAIR) | ON(MIX) | ON(THREADS) | ON(STREAMS), "limit"},
     {KEY_SEED, ON(MIX) | ON(THREADS) | ON(CONTENTS), "seed"},
@@ -127,8 +141,11 @@ static const struct {
     {KEY_REPEAT, ON_TIMED, "repeat"},
     {KEY_REGISTERED, ON_RUN, "registered"},
     {KEY_BUFFERS, ON_RUN, "buffers"},
-    {KEY_LENIENT, ON(REPLAY), "lenient"},
-    {KEY_DEFAULT_STREAM, ON(REPLAY), "default-stream"},
+    {KEY_LENIENT, ON_TRACES, "lenient"},
+    {KEY_DEFAULT_STREAM, ON_TRACES, "default-stream"},
+    {KEY_IDLE, ON_MEMORY, "idle"},
+    {KEY_BUSY, ON_MEMORY, "busy"},
+    {KEY_PLOT, ~ON(BUDGET), "plot"},
     {KEY_LOG, ON(REPLAY) | ON(PAIR) | ON(MIX) | ON(THREADS) | ON(STREAMS),
      "log"},
 };
@@ -146,12 +163,22 @@ static const struct {
     [SCENARIO_STREAMS] = {"streams", "pairs that go round several streams"},
     [SCENARIO_REPLAY] = {"replay", "what a log says: FILE, the name of a "
                                    "trace that comes with the bench, or all"},
+    [SCENARIO_BUDGET] = {"budget", "the least memory that a log's program "
+                                   "completes in; FILE as for replay"},
+    [SCENARIO_GROWN] = {"grown", "the most memory that a log's program makes "
+                                 "a stack take, unlimited; FILE as for "
+                                 "replay"},
     [SCENARIO_CONTENTS] = {"contents", "fill blocks on several streams, copy "
                                        "them back, compare"},
     [SCENARIO_HELP_STACKS] = {"help-stacks", "what a stack text can name "
                                              "(with KIND: one resource)"},
     [SCENARIO_LIST] = {NULL, NULL},
 };
+
+bool args_takes_traces(scenario_id what)
+{
+    return (ON_TRACES >> what & 1u) != 0;
+}
 
 const char *args_scenario_name(scenario_id what)
 {
@@ -423,6 +450,15 @@ static error_t read_rest(int key, char *text, struct argp_state *state,
     case KEY_BUFFERS:
         made->buffers = either_of(state, "buffers", text);
         return 0;
+    case KEY_IDLE:
+        made->idle = true;
+        return 0;
+    case KEY_BUSY:
+        made->busy = true;
+        if (text != NULL) {
+            made->behind = number_of(state, "busy", text, 1, 1000000000);
+        }
+        return 0;
     case KEY_LENIENT:
         made->lenient = true;
         return 0;
@@ -447,6 +483,9 @@ static void add(args *made, struct argp_state *state, contender *one,
         argp_error(state, "unknown peer '%s' (see --list)", name);
     }
     made->contenders[made->contender_count++] = one;
+    if (made->what == SCENARIO_BUDGET && !contender_has_budget(one)) {
+        argp_error(state, "--peer=%s: no budget can be set for it", name);
+    }
 }
 
 /* Contenders in the order of the command line; buffers double stacks. */
@@ -478,7 +517,7 @@ static void check_all(reading *in, struct argp_state *state)
     const args *made = in->made;
     const char *name = scenarios[made->what].name;
     bool files =
-        made->what == SCENARIO_REPLAY || made->what == SCENARIO_HELP_STACKS;
+        args_takes_traces(made->what) || made->what == SCENARIO_HELP_STACKS;
 
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         if ((in->given >> i & 1u) != 0 &&
@@ -491,9 +530,11 @@ static void check_all(reading *in, struct argp_state *state)
     if (made->file_count > 0 && !files) {
         argp_error(state, "%s takes no '%s'", name, made->files[0]);
     }
-    if (made->what == SCENARIO_REPLAY && made->file_count == 0) {
-        argp_error(state, "replay needs a FILE, or the name of a trace (see "
-                          "--list), or 'all'");
+    if (args_takes_traces(made->what) && made->file_count == 0) {
+        argp_error(state,
+                   "%s needs a FILE, or the name of a trace (see --list), or "
+                   "'all'",
+                   name);
     }
     if (made->what == SCENARIO_REPLAY && made->thread_count > 0) {
         argp_error(state, "replay runs one thread, or --threads=as-logged");
@@ -560,6 +601,7 @@ void args_read(args *made, int argc, char **argv)
     made->driver = "auto";
     made->limit_ns = 200000000;
     made->seed = 1;
+    made->behind = WORK_BEHIND;
     argp_program_version_hook = print_version;
     argp_err_exit_status = 2;
     (void)argp_parse(&parser, argc, argv, 0, NULL, &in);

@@ -18,6 +18,8 @@ typedef enum scenario_id {
     SCENARIO_THREADS,
     SCENARIO_STREAMS,
     SCENARIO_REPLAY,
+    SCENARIO_BUDGET,
+    SCENARIO_GROWN,
     SCENARIO_CONTENTS,
     SCENARIO_HELP_STACKS,
     SCENARIO_LIST,
@@ -60,6 +62,9 @@ typedef struct args {
     uint64_t seed;
     uint64_t write_bytes;
     bool write_said;
+    bool idle;
+    bool busy;
+    uint64_t behind; /* what busy is, on the simulated driver */
     either registered;
     either buffers;
     int device;
@@ -73,6 +78,9 @@ typedef struct args {
  * with 0; what is wrong is said and ends it with 2.
  */
 void args_read(args *made, int argc, char **argv);
+
+/** Whether a scenario is about traces. */
+bool args_takes_traces(scenario_id what);
 
 /** Name of a scenario, as the command line has it. */
 const char *args_scenario_name(scenario_id what);

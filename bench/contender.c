@@ -9,6 +9,7 @@
 #include <cucoremr/resources/device_pool.h>
 #include <cucoremr/stack.h>
 
+#include "bench/budget_text.h"
 #include "bench/peers.h"
 #include "lib/driver.h"
 #include "lib/error.h"
@@ -224,12 +225,27 @@ static void start_afresh(const instance *in)
     }
 }
 
+static ccmr_status stack_make(instance *made)
+{
+    ccmr_status status;
+    char *text;
+
+    if (made->budget == 0) {
+        return ccmr_stack_create(made->who->text, &made->resource);
+    }
+    status = budget_text(made->who->text, made->budget, &text);
+    if (status == CCMR_SUCCESS) {
+        status = ccmr_stack_create(text, &made->resource);
+        free(text);
+    }
+    return status;
+}
+
 static ccmr_status stack_open(instance *made, const char *log)
 {
     ccmr_properties properties = {.size = sizeof(properties)};
-    ccmr_status status;
+    ccmr_status status = stack_make(made);
 
-    status = ccmr_stack_create(made->who->text, &made->resource);
     if (status == CCMR_SUCCESS && log != NULL) {
         status = add_log(made, log);
     }
@@ -251,14 +267,20 @@ static ccmr_status stack_open(instance *made, const char *log)
     return CCMR_SUCCESS;
 }
 
-ccmr_status instance_open(instance *made, const contender *who, int device,
-                          const char *log)
+ccmr_status instance_open(instance *made, const contender *who,
+                          const instance_options *options)
 {
     memset(made, 0, sizeof(*made));
     made->who = who;
-    made->device = device;
-    return who->kind == CONTENDER_STACK ? stack_open(made, log)
+    made->device = options->device;
+    made->budget = options->budget;
+    return who->kind == CONTENDER_STACK ? stack_open(made, options->log)
                                         : peer_open(made);
+}
+
+bool contender_has_budget(const contender *who)
+{
+    return who->kind == CONTENDER_STACK || who->kind == CONTENDER_DRIVER_POOL;
 }
 
 void instance_close(instance *gone)

@@ -53,6 +53,7 @@ typedef struct instance {
     bool device_accessible;
     bool host_accessible;
     int device;
+    uint64_t budget; /* 0: none */
 } instance;
 
 /** A stack as a contender; NULL without memory. */
@@ -67,13 +68,19 @@ bool contender_peer_get(size_t i, const char **name, const char **help);
 
 void contender_free(contender *gone);
 
-/**
- * Set a contender up on a device whose primary context is current. With
- * `log`, a stack goes through a logging adaptor that writes this file.
- * Otherwise ccmr_last_error() tells why not.
- */
-ccmr_status instance_open(instance *made, const contender *who, int device,
-                          const char *log);
+typedef struct instance_options {
+    int device;      /* its primary context is current */
+    const char *log; /* a stack goes through a logging adaptor that writes
+                        this file; NULL: it does not */
+    uint64_t budget; /* most bytes that it may reserve; 0: no bound */
+} instance_options;
+
+/** Set a contender up. ccmr_last_error() tells why not. */
+ccmr_status instance_open(instance *made, const contender *who,
+                          const instance_options *options);
+
+/** Whether a budget can be set for it; a stack's text may be refused yet. */
+bool contender_has_budget(const contender *who);
 
 /** Give all memory back, and be as if never opened. */
 void instance_close(instance *gone);

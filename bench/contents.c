@@ -295,7 +295,8 @@ static void conclude(checker *in)
 
 static void check(checker *in, const contender *who)
 {
-    ccmr_status status = instance_open(&in->on, who, in->where->device, NULL);
+    const instance_options options = {.device = in->where->device};
+    ccmr_status status = instance_open(&in->on, who, &options);
 
     if (status != CCMR_SUCCESS) {
         result_fail(in->found, "cannot be set up: %s: %s",

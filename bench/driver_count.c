@@ -2,7 +2,9 @@
 #include "bench/driver_count.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
+#include "bench/clock.h"
 #include "lib/driver.h"
 
 enum {
@@ -18,27 +20,77 @@ static const char *const names[] = {
 #undef CALL_NAME
 };
 
+static const struct {
+    const char *name;
+    driver_time time;
+} timed[] = {
+    {"cuMemAddressReserve", DRIVER_TIME_MAPPING},
+    {"cuMemAddressFree", DRIVER_TIME_MAPPING},
+    {"cuMemCreate", DRIVER_TIME_MAPPING},
+    {"cuMemRelease", DRIVER_TIME_MAPPING},
+    {"cuMemMap", DRIVER_TIME_MAPPING},
+    {"cuMemUnmap", DRIVER_TIME_MAPPING},
+    {"cuMemSetAccess", DRIVER_TIME_MAPPING},
+    {"cuStreamSynchronize", DRIVER_TIME_WAITING},
+    {"cuEventSynchronize", DRIVER_TIME_WAITING},
+    {"cuCtxSynchronize", DRIVER_TIME_WAITING},
+};
+
 static atomic_uint_fast64_t counts[CALL_COUNT];
+static atomic_uint_fast64_t times[DRIVER_TIMES];
+
+/* Of each entry point; DRIVER_TIMES: not timed. */
+static driver_time time_of[CALL_COUNT];
+
+static _Thread_local bool paused;
 
 /* The driver's own entry points while the wrappers are in their places. */
 static ccmr__driver_table real_driver;
 
-static void note_call(size_t call)
+static uint64_t call_begin(size_t call)
 {
+    return paused || time_of[call] == DRIVER_TIMES ? 0 : clock_now();
+}
+
+static void call_end(size_t call, uint64_t began)
+{
+    if (paused) {
+        return;
+    }
     (void)atomic_fetch_add_explicit(&counts[call], 1, memory_order_relaxed);
+    if (began != 0) {
+        (void)atomic_fetch_add_explicit(
+            &times[time_of[call]], clock_now() - began, memory_order_relaxed);
+    }
 }
 
 #define CALL_WRAPPER(name, version, need, parameters, arguments)              \
     static CUresult CUDAAPI count_##name parameters                           \
     {                                                                         \
-        note_call(CALL_##name);                                               \
-        return real_driver.p_##name arguments;                                \
+        uint64_t began = call_begin(CALL_##name);                             \
+        CUresult res = real_driver.p_##name arguments;                        \
+                                                                              \
+        call_end(CALL_##name, began);                                         \
+        return res;                                                           \
     }
 CCMR__DRIVER_MAP(CALL_WRAPPER)
 #undef CALL_WRAPPER
 
+static void find_timed(void)
+{
+    for (size_t i = 0; i < CALL_COUNT; i++) {
+        time_of[i] = DRIVER_TIMES;
+        for (size_t j = 0; j < sizeof(timed) / sizeof(timed[0]); j++) {
+            if (strcmp(names[i], timed[j].name) == 0) {
+                time_of[i] = timed[j].time;
+            }
+        }
+    }
+}
+
 void driver_count_start(void)
 {
+    find_timed();
     real_driver = ccmr__driver;
 #define CALL_SWAP(name, version, need, parameters, arguments)                 \
     if (real_driver.p_##name != NULL) {                                       \
@@ -66,4 +118,14 @@ const char *driver_count_name(size_t i)
 uint64_t driver_count_get(size_t i)
 {
     return atomic_load_explicit(&counts[i], memory_order_relaxed);
+}
+
+uint64_t driver_count_ns(driver_time of)
+{
+    return atomic_load_explicit(&times[of], memory_order_relaxed);
+}
+
+void driver_count_pause(bool on)
+{
+    paused = on;
 }

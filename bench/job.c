@@ -9,8 +9,10 @@
 
 #include <cucoremr/stack.h>
 
+#include "bench/budget_text.h"
 #include "bench/contents.h"
 #include "bench/measure.h"
+#include "bench/memory.h"
 #include "bench/progress.h"
 #include "bench/report.h"
 
@@ -38,29 +40,68 @@ static bool is_mistake(const ccmr_error_detail *detail)
             detail->column > 0);
 }
 
-/* Whether the stacks' texts can be understood. What else may be wrong with a
+/* A stack as it will be made, with a budget that none refuses for being small.
+ * False: said why not. */
+static bool text_for_check(const args *asked, const char *text, char **made)
+{
+    char *bounded;
+
+    if (asked->what == SCENARIO_BUDGET &&
+        budget_text(text, UINT64_C(1) << 30, &bounded) != CCMR_SUCCESS) {
+        (void)fprintf(stderr, "cucoremr-bench: %s\n  %s\n",
+                      ccmr_last_error()->message, text);
+        return false;
+    }
+    /* A column of an error must be of the text that was written. */
+    if (asked->what == SCENARIO_BUDGET && strstr(text, "{budget}") != NULL) {
+        *made = bounded;
+        return true;
+    }
+    if (asked->what == SCENARIO_BUDGET) {
+        free(bounded);
+    }
+    *made = strdup(text);
+    return *made != NULL;
+}
+
+/* Whether a stack's text can be understood. What else may be wrong with a
  * stack is one contender's failure, not the command line's. */
+static bool check_stack(const char *text)
+{
+    const ccmr_error_detail *detail;
+    ccmr_resource *resource;
+
+    if (ccmr_stack_create(text, &resource) == CCMR_SUCCESS) {
+        ccmr_resource_release(resource);
+        return true;
+    }
+    detail = ccmr_last_error();
+    if (!is_mistake(detail)) {
+        return true;
+    }
+    (void)fprintf(stderr, "cucoremr-bench: %s\n  %s\n", detail->message, text);
+    if (detail->column > 0) {
+        (void)fprintf(stderr, "  %*s\n", detail->column, "^");
+    }
+    return false;
+}
+
 static bool check_stacks(const args *asked)
 {
     for (size_t i = 0; i < asked->contender_count; i++) {
         const contender *who = asked->contenders[i];
-        const ccmr_error_detail *detail;
-        ccmr_resource *resource;
+        char *text;
+        bool good;
 
         if (who->kind != CONTENDER_STACK) {
             continue;
         }
-        if (ccmr_stack_create(who->text, &resource) == CCMR_SUCCESS) {
-            ccmr_resource_release(resource);
-            continue;
+        if (!text_for_check(asked, who->text, &text)) {
+            return false;
         }
-        detail = ccmr_last_error();
-        if (is_mistake(detail)) {
-            (void)fprintf(stderr, "cucoremr-bench: %s\n  %s\n",
-                          detail->message, who->text);
-            if (detail->column > 0) {
-                (void)fprintf(stderr, "  %*s\n", detail->column, "^");
-            }
+        good = check_stack(text);
+        free(text);
+        if (!good) {
             return false;
         }
     }
@@ -115,13 +156,58 @@ static bool measure_plan(job *in, const plan *what, bool registered)
     return true;
 }
 
+/* Budget or grown, with one kind of work or with both in turn. */
+static bool look_at_memory(job *in, const plan *what, bool registered)
+{
+    const args *asked = in->asked;
+    bool budget = asked->what == SCENARIO_BUDGET;
+    bool neither = !asked->idle && !asked->busy;
+    const bool wanted[] = {
+        [WORK_IDLE] = asked->idle || (neither && budget),
+        [WORK_BUSY] = asked->busy || (neither && !budget),
+    };
+    char message[512];
+
+    for (work_kind work = WORK_IDLE; work <= WORK_BUSY; work++) {
+        const memory_options options = {.registered = registered,
+                                        .work = work,
+                                        .behind = asked->behind,
+                                        .timeline = asked->plot != NULL};
+
+        if (wanted[work] &&
+            !(budget ? memory_budget : memory_grown)(
+                what, asked->contenders, asked->contender_count, &in->where,
+                &options, more_results(in, asked->contender_count), message,
+                sizeof(message))) {
+            (void)fprintf(stderr, "cucoremr-bench: %s %s: %s\n",
+                          what->scenario, what->label, message);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_plan(job *in, const plan *what, bool registered)
+{
+    switch (in->asked->what) {
+    case SCENARIO_CONTENTS:
+        return check_contents(in, what, registered);
+    case SCENARIO_BUDGET:
+    case SCENARIO_GROWN:
+        return look_at_memory(in, what, registered);
+    default:
+        return measure_plan(in, what, registered);
+    }
+}
+
 static bool run_plans(job *in)
 {
     const args *asked = in->asked;
     size_t ways = asked->registered == EITHER_BOTH ? 2 : 1;
+    size_t works = asked->idle && asked->busy ? 2 : 1;
     bool good = true;
 
-    in->result_room = in->plan_count * ways * asked->contender_count;
+    in->result_room = in->plan_count * ways * works * asked->contender_count;
     in->results = calloc(in->result_room, sizeof(*in->results));
     if (in->results == NULL) {
         (void)fprintf(stderr, "cucoremr-bench: out of memory\n");
@@ -131,9 +217,7 @@ static bool run_plans(job *in)
         const plan *what = in->plans[i / ways];
         bool registered = asked->registered != EITHER_OFF && i % ways == 0;
 
-        good = asked->what == SCENARIO_CONTENTS
-                   ? check_contents(in, what, registered)
-                   : measure_plan(in, what, registered);
+        good = run_plan(in, what, registered);
     }
     return good;
 }
@@ -150,23 +234,47 @@ static void introduce(const job *in)
     (void)fflush(stdout);
 }
 
-static void explain(const job *in)
+static void explain_times(const job *in, bool brief)
 {
-    bool whole = in->asked->what != SCENARIO_MAIN;
-
     (void)printf("ns/op      host time of an operation: median of whole "
                  "passes%s\n"
                  "allocate   and free: single calls, of which %" PRIu64
                  " ns are taken off for the clock\n",
-                 whole ? ", the least and the most" : "",
+                 brief ? "" : ", the least and the most",
                  in->where.clock_cost);
-    if (whole) {
+    if (!brief) {
         (void)puts("driver     calls of the driver in 1000 operations");
     }
+}
+
+static void explain_memory(scenario_id what)
+{
     (void)puts("memory     live: allocated at once; reserved: taken from the "
                "driver for it;\n"
                "           grown: reserved over live, best is 1");
-    if (!whole) {
+    if (what == SCENARIO_GROWN) {
+        (void)puts("warm       the second pass: calls of the driver in 1000 "
+                   "operations, nanoseconds of\n"
+                   "           an operation spent in virtual-memory calls "
+                   "and in waiting for streams");
+    }
+}
+
+static void explain(const job *in)
+{
+    scenario_id what = in->asked->what;
+
+    if (what == SCENARIO_BUDGET) {
+        (void)puts("budget     the least reserved memory that all of it was "
+                   "done in, and that over\n"
+                   "           the peak of live bytes; best is 1");
+        return;
+    }
+    if (what != SCENARIO_GROWN) {
+        explain_times(in, what == SCENARIO_MAIN);
+    }
+    explain_memory(what);
+    if (what == SCENARIO_MAIN) {
         (void)puts("\nNext: record your own program by putting 'logging "
                    "file=run.csv | ' before its stack,\n"
                    "and choose a stack for it: cucoremr-bench replay run.csv "

@@ -108,7 +108,9 @@ static bool plan_threads(job *in)
 static bool plan_replays(job *in)
 {
     const args *asked = in->asked;
-    replay_options options = {.streams = asked->streams,
+    const char *name = args_scenario_name(asked->what);
+    replay_options options = {.scenario = name != NULL ? name : "replay",
+                              .streams = asked->streams,
                               .threads = asked->threads_as_logged,
                               .legacy = asked->legacy_default};
 
@@ -157,6 +159,8 @@ bool job_make_plans(job *in)
         return plan_threads(in);
     case SCENARIO_MAIN:
     case SCENARIO_REPLAY:
+    case SCENARIO_BUDGET:
+    case SCENARIO_GROWN:
         return plan_replays(in);
     case SCENARIO_CONTENTS:
         return plan_checks(in);
@@ -241,7 +245,7 @@ bool job_make_contenders(job *in)
         return good && add_logging_stack(in);
     }
     /* Replaying with it takes minutes on a GPU. */
-    if (asked->what != SCENARIO_REPLAY && asked->what != SCENARIO_CONTENTS) {
+    if (!args_takes_traces(asked->what) && asked->what != SCENARIO_CONTENTS) {
         good = good && add_contender(in, contender_peer("driver"));
     }
     return good && add_contender(in, contender_peer("driver-pool"));

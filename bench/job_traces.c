@@ -67,7 +67,7 @@ int job_read_traces(job *in)
     if (asked->what == SCENARIO_MAIN) {
         return read_one(in, MAIN_TRACE);
     }
-    if (asked->what != SCENARIO_REPLAY) {
+    if (!args_takes_traces(asked->what)) {
         return JOB_FINE;
     }
     for (size_t i = 0; ret == JOB_FINE && i < asked->file_count; i++) {

@@ -23,6 +23,8 @@ noinst_LTLIBRARIES += bench/libccmr-bench.la
 bench_libccmr_bench_la_SOURCES = \
 	bench/args.c \
 	bench/args.h \
+	bench/budget_text.c \
+	bench/budget_text.h \
 	bench/clock.c \
 	bench/clock.h \
 	bench/contender.c \
@@ -46,6 +48,10 @@ bench_libccmr_bench_la_SOURCES = \
 	bench/map.h \
 	bench/measure.c \
 	bench/measure.h \
+	bench/memory.c \
+	bench/memory.h \
+	bench/memory_budget.c \
+	bench/memory_grown.c \
 	bench/peers.c \
 	bench/peers.h \
 	bench/plan.c \
@@ -66,6 +72,8 @@ bench_libccmr_bench_la_SOURCES = \
 	bench/run.h \
 	bench/samples.c \
 	bench/samples.h \
+	bench/stage.c \
+	bench/stage.h \
 	bench/streams.c \
 	bench/streams.h \
 	bench/trace.c \
@@ -73,7 +81,9 @@ bench_libccmr_bench_la_SOURCES = \
 	bench/trace_files.c \
 	bench/trace_files.h \
 	bench/units.c \
-	bench/units.h
+	bench/units.h \
+	bench/work.c \
+	bench/work.h
 bench_libccmr_bench_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DCCMR_BENCH_TRACES='"$(tracesdir)"' \
 	-DCCMR_BENCH_SOURCE_TRACES='"$(abs_top_srcdir)/bench/traces"'

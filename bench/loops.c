@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "bench/clock.h"
+#include "bench/driver_count.h"
 #include "lib/driver.h"
 
 /*
@@ -89,8 +90,10 @@ static void write_block(const lane *in, const op *what)
 
     bytes = bytes < what->bytes ? bytes : what->bytes;
     if (bytes > 0 && memory != NULL && in->of->on->device_accessible) {
+        driver_count_pause(true);
         (void)CCMR__CU(cuMemsetD8Async)((CUdeviceptr)(uintptr_t)memory, 0xA5,
                                         bytes, in->of->streams[what->stream]);
+        driver_count_pause(false);
     }
 }
 
@@ -122,11 +125,13 @@ static void note_reserved(observer *watch, const instance *on, size_t at)
     if (!point && !watch->watch_reserved) {
         return;
     }
+    driver_count_pause(true);
     if (!instance_figures(on, &now)) {
         now.reserved = FIGURE_UNKNOWN;
     } else if (watch->watch_reserved) {
         raise_to(&watch->peak_reserved, now.reserved);
     }
+    driver_count_pause(false);
     if (point) {
         line->points[line->count++] = (timeline_point){
             .op = at, .live = watch->live, .reserved = now.reserved};
@@ -156,5 +161,13 @@ void loop_observed(lane *in, size_t first, size_t last)
             in->blocks[what->block] = NULL;
         }
         note_reserved(watch, of->on, i);
+        if (watch->work != NULL) {
+            work_step(watch->work);
+        }
+        if (watch->stop_at_failure && in->failures > 0) {
+            in->ran = i + 1;
+            return;
+        }
     }
+    in->ran = last;
 }

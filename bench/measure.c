@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/measure.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/clock.h"
-#include "bench/driver_count.h"
 #include "bench/progress.h"
+#include "bench/stage.h"
 #include "bench/streams.h"
-#include "bench/units.h"
-
-#define TIMELINE_POINTS 1000
 
 /* Of a watched pass that need not be whole: the same for all contenders, but
  * for very slow ones. */
@@ -39,27 +35,16 @@ typedef struct measurement {
     size_t count;
 } measurement;
 
-/* A contender that is set up and runs. */
-typedef struct stage {
-    instance on;
-    run by;
-} stage;
-
-static bool stage_open(stage *made, const measurement *in, entry *of,
+static bool open_stage(stage *made, const measurement *in, entry *of,
                        const char *log)
 {
-    ccmr_status status =
-        instance_open(&made->on, of->who, in->where->device, log);
+    const stage_options options = {.what = in->what,
+                                   .who = of->who,
+                                   .where = in->where,
+                                   .streams = &in->streams,
+                                   .log = log};
 
-    if (status != CCMR_SUCCESS) {
-        result_fail(of->found, "cannot be set up: %s: %s",
-                    ccmr_status_name(status), ccmr_last_error()->message);
-        return false;
-    }
-    if (!run_open(&made->by, in->what, &made->on, in->streams.streams,
-                  in->where)) {
-        result_fail(of->found, "no memory or threads to run it");
-        instance_close(&made->on);
+    if (!stage_open(made, &options, of->found)) {
         return false;
     }
     made->by.limit_ns = in->options->limit_ns;
@@ -69,82 +54,20 @@ static bool stage_open(stage *made, const measurement *in, entry *of,
     return true;
 }
 
-/* Everything freed and finished. */
-static void stage_clean(stage *on, const measurement *in, entry *of)
-{
-    run_do(&on->by, RUN_CLEAN);
-    if (stream_set_wait(&in->streams) != CCMR_SUCCESS) {
-        result_fail(of->found, "%s", ccmr_last_error()->message);
-    }
-}
-
-static void stage_close(stage *gone)
-{
-    run_close(&gone->by);
-    instance_close(&gone->on);
-}
-
-/* Say what failed, and where in a trace. */
-static void describe_failure(result *in, const failure *first)
-{
-    char where[128];
-    char bytes[UNITS_TEXT];
-    char live[UNITS_TEXT];
-
-    if (in->what->trace != NULL) {
-        (void)snprintf(where, sizeof(where), "row %" PRIu32 ": ",
-                       in->what->trace->events[first->op].row);
-    } else {
-        (void)snprintf(where, sizeof(where), "operation %zu: ", first->op + 1);
-    }
-    (void)snprintf(in->failure, sizeof(in->failure),
-                   "%s%s of %" PRIu64 " bytes (%s) with %" PRIu64
-                   " (%s) live: %s: %s",
-                   where, first->free ? "free" : "allocate", first->bytes,
-                   units_bytes(first->bytes, bytes), first->live,
-                   units_bytes(first->live, live),
-                   ccmr_status_name(first->status), first->text);
-}
-
-static void note_memory(entry *of, stage *on)
-{
-    observer *watch = &on->by.watch;
-    figures now;
-
-    of->found->peak_live = atomic_load(&watch->peak_live);
-    of->found->peak_reserved = FIGURE_UNKNOWN;
-    if (!instance_figures(&on->on, &now)) {
-        return;
-    }
-    of->found->peak_reserved = now.peak_reserved != FIGURE_UNKNOWN
-                                   ? now.peak_reserved
-                                   : atomic_load(&watch->peak_reserved);
-}
-
 /* The watched pass. */
 static void observe(measurement *in, entry *of)
 {
     result *found = of->found;
-    figures now;
     stage on;
 
-    if (!stage_open(&on, in, of, in->options->log)) {
+    if (!open_stage(&on, in, of, in->options->log)) {
         return;
     }
     found->operations = on.by.operations / in->what->ops_per_operation *
                         in->what->sequence_count;
     on.by.watch.write_bytes = in->options->write_bytes;
-    on.by.watch.watch_reserved =
-        instance_figures(&on.on, &now) && now.peak_reserved == FIGURE_UNKNOWN;
-    if (in->options->timeline && in->what->sequence_count == 1) {
-        size_t count = in->what->sequences[0].count;
-
-        found->line.points =
-            calloc(TIMELINE_POINTS + 1, sizeof(*found->line.points));
-        found->line.room =
-            found->line.points != NULL ? TIMELINE_POINTS + 1 : 0;
-        found->line.interval = count / TIMELINE_POINTS + 1;
-        on.by.watch.line = &found->line;
+    if (in->options->timeline) {
+        stage_draw(&on, found);
     }
     on.by.limit_ns = WATCHED_LIMIT_NS;
     if (!in->what->whole && on.by.operations > WATCHED_OPERATIONS) {
@@ -152,15 +75,9 @@ static void observe(measurement *in, entry *of)
     }
     run_do(&on.by, RUN_PROLOGUE);
     run_do(&on.by, RUN_OBSERVED);
-    note_memory(of, &on);
-    stage_clean(&on, in, of);
-    found->failures += run_failures(&on.by);
-    if (run_first_failure(&on.by) != NULL) {
-        describe_failure(found, run_first_failure(&on.by));
-    } else if (found->failures > 0 && found->failure[0] == '\0') {
-        (void)snprintf(found->failure, sizeof(found->failure),
-                       "%zu calls failed", found->failures);
-    }
+    stage_note_memory(&on, found);
+    stage_clean(&on, of->found);
+    stage_note_failures(&on, found);
     stage_close(&on);
 }
 
@@ -183,7 +100,7 @@ static void warm(const measurement *in, entry *of, stage *on)
             in->what->whole ? on->by.operations : least - least % unit;
         on->by.operations = of->operations;
     }
-    stage_clean(on, in, of);
+    stage_clean(on, of->found);
 }
 
 /* Time a whole pass: the mean of the threads. */
@@ -203,7 +120,7 @@ static void time_pass(const measurement *in, entry *of, stage *on,
         operations *= (double)on->by.lane_count;
     }
     of->means[repetition] = sum / operations;
-    stage_clean(on, in, of);
+    stage_clean(on, of->found);
 }
 
 /* Take one sequence's single times over. */
@@ -241,49 +158,14 @@ static void time_operations(const measurement *in, entry *of, stage *on)
             result_fail(of->found, "no memory for times");
         }
     }
-    stage_clean(on, in, of);
+    stage_clean(on, of->found);
 }
 
-static int by_rate(const void *a, const void *b)
+static void count_calls(entry *of, stage *on)
 {
-    double x = ((const call_rate *)a)->per_1000;
-    double y = ((const call_rate *)b)->per_1000;
-
-    return (x < y) - (x > y);
-}
-
-static void count_calls(const measurement *in, entry *of, stage *on)
-{
-    size_t names = driver_count_calls();
-    uint64_t *before = calloc(names, sizeof(*before));
-    result *found = of->found;
-
-    found->calls = calloc(names, sizeof(*found->calls));
-    if (before == NULL || found->calls == NULL) {
-        free(before);
-        return;
-    }
     run_do(&on->by, RUN_PROLOGUE);
-    for (size_t i = 0; i < names; i++) {
-        before[i] = driver_count_get(i);
-    }
-    driver_count_start();
-    run_do(&on->by, RUN_PLAIN);
-    driver_count_stop();
-    for (size_t i = 0; i < names; i++) {
-        double calls = (double)(driver_count_get(i) - before[i]);
-        double rate = 1000 * calls / (double)found->operations;
-
-        if (calls > 0) {
-            found->calls[found->call_count++] =
-                (call_rate){driver_count_name(i), rate};
-            found->calls_per_1000 += rate;
-        }
-    }
-    qsort(found->calls, found->call_count, sizeof(*found->calls), by_rate);
-    found->counted = true;
-    free(before);
-    stage_clean(on, in, of);
+    stage_count(on, RUN_PLAIN, of->found);
+    stage_clean(on, of->found);
 }
 
 /* One contender's turn in a repetition. */
@@ -292,7 +174,7 @@ static void take_turn(measurement *in, entry *of, unsigned repetition)
     stage on;
     size_t failures;
 
-    if (!stage_open(&on, in, of, NULL)) {
+    if (!open_stage(&on, in, of, NULL)) {
         return;
     }
     warm(in, of, &on);
@@ -301,7 +183,7 @@ static void take_turn(measurement *in, entry *of, unsigned repetition)
     time_pass(in, of, &on, repetition);
     time_operations(in, of, &on);
     if (repetition == 0) {
-        count_calls(in, of, &on);
+        count_calls(of, &on);
     }
     failures = run_failures(&on.by);
     if (failures > 0) {

@@ -202,7 +202,8 @@ bool peer_is_here(contender_kind kind)
 
 static ccmr_status pool_open(instance *made)
 {
-    CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED};
+    CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .maxSize = made->budget};
     cuuint64_t keep = UINT64_MAX;
     driver_pool *pool;
     CUresult res;

@@ -201,7 +201,7 @@ static bool turns_make(plan *to, const trace *from)
 
 plan *plan_replay(const trace *from, const replay_options *options)
 {
-    plan *made = plan_make("replay", 1);
+    plan *made = plan_make(options->scenario, 1);
     sequence *all;
 
     if (made == NULL) {

@@ -81,6 +81,7 @@ plan *plan_contents(uint64_t min_bytes, uint64_t max_bytes, size_t live,
                     size_t operations, size_t streams, uint64_t seed);
 
 typedef struct replay_options {
+    const char *scenario;
     size_t streams; /* fold the logged streams onto so many; 0: don't */
     bool threads;   /* one thread for each logged one */
     bool legacy;    /* the default stream is the default stream */

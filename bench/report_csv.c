@@ -9,7 +9,8 @@ static const char header[] =
     "failures,repetitions,pass_ns_median,pass_ns_min,pass_ns_max,"
     "op_p50,op_p99,op_max,op_mean,alloc_p50,alloc_p99,alloc_max,alloc_mean,"
     "free_p50,free_p99,free_max,free_mean,driver_calls_per_1000,"
-    "peak_live_bytes,peak_reserved_bytes,grown_ratio,device,driver,"
+    "peak_live_bytes,peak_reserved_bytes,grown_ratio,work,behind,"
+    "mapping_ns,waiting_ns,budget_bytes,budget_ratio,tries,device,driver,"
     "simulated,failure\n";
 
 /* A text field, in quotes where it needs them. */
@@ -71,6 +72,24 @@ static void memory_put(FILE *to, const result *of)
     }
 }
 
+static void budget_put(FILE *to, const result *of)
+{
+    (void)fputc(',', to);
+    text_put(to, work_name(of->work));
+    (void)fprintf(to, ",%" PRIu64 ",", of->behind);
+    if (of->counted) {
+        (void)fprintf(to, "%.1f,%.1f", of->mapping_ns, of->waiting_ns);
+    } else {
+        (void)fputc(',', to);
+    }
+    if (of->budget > 0) {
+        (void)fprintf(to, ",%" PRIu64 ",%.5f", of->budget, result_budget(of));
+    } else {
+        (void)fputs(",,", to);
+    }
+    (void)fprintf(to, ",%u", of->tries);
+}
+
 static void result_put(FILE *to, const result *of, const machine *where)
 {
     text_put(to, of->what->scenario);
@@ -84,6 +103,7 @@ static void result_put(FILE *to, const result *of, const machine *where)
                   of->streams, of->operations, of->failures, of->repetitions);
     times_put(to, of);
     memory_put(to, of);
+    budget_put(to, of);
     (void)fputc(',', to);
     text_put(to, where->device_name);
     (void)fputc(',', to);

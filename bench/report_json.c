@@ -71,6 +71,23 @@ static json_t *spread_json(const result *of)
                      of->ns_least, "max", of->ns_most);
 }
 
+/* What budget and grown tell, and counting does. */
+static json_t *memory_json(const result *of)
+{
+    double ratio = result_budget(of);
+
+    return json_pack(
+        "{s:o, s:I, s:o, s:o, s:o, s:o, s:I}", "work",
+        text_json(work_name(of->work)), "behind", (json_int_t)of->behind,
+        "mapping_ns_per_op",
+        of->counted ? json_real(of->mapping_ns) : json_null(),
+        "waiting_ns_per_op",
+        of->counted ? json_real(of->waiting_ns) : json_null(), "budget_bytes",
+        of->budget > 0 ? bytes_json(of->budget) : json_null(), "budget_ratio",
+        ratio > 0 ? json_real(ratio) : json_null(), "tries",
+        (json_int_t)of->tries);
+}
+
 static json_t *result_json(const result *of)
 {
     double grown = result_grown(of);
@@ -96,14 +113,17 @@ static json_t *result_json(const result *of)
         "max_bytes", (json_int_t)of->what->max_bytes, "live",
         (json_int_t)of->what->live, "checked_bytes",
         (json_int_t)of->checked_bytes, "failure", text_json(of->failure));
+    json_t *memory = memory_json(of);
 
     if (json_object_update(made, timed) != 0 ||
-        json_object_update(made, more) != 0) {
+        json_object_update(made, more) != 0 ||
+        json_object_update(made, memory) != 0) {
         json_decref(made);
         made = NULL;
     }
     json_decref(timed);
     json_decref(more);
+    json_decref(memory);
     return made;
 }
 

@@ -20,15 +20,21 @@ enum {
     COLUMN_FREE_P99,
     COLUMN_FREE_MAX,
     COLUMN_CALLS,
+    COLUMN_MAPPING,
+    COLUMN_WAITING,
     COLUMN_LIVE,
     COLUMN_RESERVED,
     COLUMN_GROWN,
+    COLUMN_BUDGET,
+    COLUMN_RATIO,
+    COLUMN_TRIES,
     COLUMN_COUNT
 };
 
 static const char *const heads[COLUMN_COUNT] = {
-    "",    "ns/op", "least-most", "p50",  "p99",      "max",  "p50",
-    "p99", "max",   "calls/1000", "live", "reserved", "grown"};
+    "",     "ns/op",    "least-most", "p50",        "p99",        "max",
+    "p50",  "p99",      "max",        "calls/1000", "mapping ns", "waiting ns",
+    "live", "reserved", "grown",      "budget",     "ratio",      "tries"};
 
 /* What stands over some columns in a row. */
 static const struct {
@@ -38,19 +44,55 @@ static const struct {
 } groups[] = {
     {"allocate, ns", COLUMN_ALLOC_P50, COLUMN_ALLOC_MAX},
     {"free, ns", COLUMN_FREE_P50, COLUMN_FREE_MAX},
-    {"driver", COLUMN_CALLS, COLUMN_CALLS},
+    {"driver", COLUMN_CALLS, COLUMN_WAITING},
     {"memory at its peak", COLUMN_LIVE, COLUMN_GROWN},
+    {"budget", COLUMN_BUDGET, COLUMN_TRIES},
 };
 
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
 
-/* What a short table leaves out. */
-static const bool detail[COLUMN_COUNT] = {
-    [COLUMN_SPREAD] = true,
-    [COLUMN_ALLOC_MAX] = true,
-    [COLUMN_FREE_MAX] = true,
-    [COLUMN_CALLS] = true,
+/* Kinds of tables. */
+enum {
+    TABLE_BRIEF = 1,
+    TABLE_FULL = 2,
+    TABLE_BUDGET = 4,
+    TABLE_GROWN = 8,
+    TABLE_TIMED = TABLE_BRIEF | TABLE_FULL,
+    TABLE_ALL = 15
 };
+
+/* Which tables a column is in. */
+static const unsigned column_in[COLUMN_COUNT] = {
+    [COLUMN_NAME] = TABLE_ALL,
+    [COLUMN_NS] = TABLE_TIMED,
+    [COLUMN_SPREAD] = TABLE_FULL,
+    [COLUMN_ALLOC_P50] = TABLE_TIMED,
+    [COLUMN_ALLOC_P99] = TABLE_TIMED,
+    [COLUMN_ALLOC_MAX] = TABLE_FULL,
+    [COLUMN_FREE_P50] = TABLE_TIMED,
+    [COLUMN_FREE_P99] = TABLE_TIMED,
+    [COLUMN_FREE_MAX] = TABLE_FULL,
+    [COLUMN_CALLS] = TABLE_FULL | TABLE_GROWN,
+    [COLUMN_MAPPING] = TABLE_GROWN,
+    [COLUMN_WAITING] = TABLE_GROWN,
+    [COLUMN_LIVE] = TABLE_ALL,
+    [COLUMN_RESERVED] = TABLE_TIMED | TABLE_GROWN,
+    [COLUMN_GROWN] = TABLE_TIMED | TABLE_GROWN,
+    [COLUMN_BUDGET] = TABLE_BUDGET,
+    [COLUMN_RATIO] = TABLE_BUDGET,
+    [COLUMN_TRIES] = TABLE_BUDGET,
+};
+
+static unsigned table_of(const report *what, const result *of)
+{
+    if (strcmp(of->what->scenario, "budget") == 0) {
+        return TABLE_BUDGET;
+    }
+    if (strcmp(of->what->scenario, "grown") == 0) {
+        return TABLE_GROWN;
+    }
+    return what->brief ? TABLE_BRIEF : TABLE_FULL;
+}
 
 /* A table: which columns, and how wide; 0: not shown. */
 typedef struct layout {
@@ -79,6 +121,35 @@ static void summary_put(row *to, size_t first, const summary *of)
     }
 }
 
+static void budget_put(row *to, const result *of)
+{
+    if (of->budget > 0) {
+        (void)units_bytes(of->budget, to->cells[COLUMN_BUDGET]);
+        (void)snprintf(to->cells[COLUMN_RATIO], NAME_WIDTH, "%.4f",
+                       result_budget(of));
+    }
+    if (of->tries > 0) {
+        (void)snprintf(to->cells[COLUMN_TRIES], NAME_WIDTH, "%u", of->tries);
+    }
+    if (of->failures > 0) {
+        (void)strcpy(to->cells[COLUMN_BUDGET], "FAILED");
+    }
+}
+
+static void counts_put(row *to, const result *of)
+{
+    if (of->counted) {
+        (void)snprintf(to->cells[COLUMN_CALLS], NAME_WIDTH, "%.0f",
+                       of->calls_per_1000);
+        (void)units_ns(of->mapping_ns, to->cells[COLUMN_MAPPING]);
+        (void)units_ns(of->waiting_ns, to->cells[COLUMN_WAITING]);
+    }
+    if (of->failures > 0) {
+        (void)strcpy(to->cells[COLUMN_NS], "FAILED");
+        (void)strcpy(to->cells[COLUMN_CALLS], "FAILED");
+    }
+}
+
 static void row_fill(row *to, const result *of)
 {
     char least[UNITS_TEXT];
@@ -98,13 +169,8 @@ static void row_fill(row *to, const result *of)
                        units_ns(of->ns_least, least),
                        units_ns(of->ns_most, most));
     }
-    if (of->failures > 0) {
-        (void)strcpy(to->cells[COLUMN_NS], "FAILED");
-    }
-    if (of->counted) {
-        (void)snprintf(to->cells[COLUMN_CALLS], NAME_WIDTH, "%.0f",
-                       of->calls_per_1000);
-    }
+    counts_put(to, of);
+    budget_put(to, of);
     (void)units_bytes(of->peak_live, to->cells[COLUMN_LIVE]);
     if (of->peak_reserved != FIGURE_UNKNOWN) {
         (void)units_bytes(of->peak_reserved, to->cells[COLUMN_RESERVED]);
@@ -137,7 +203,17 @@ static void title_put(FILE *to, const result *of)
             (void)fprintf(to, ", %zu threads", of->threads);
         }
     }
-    (void)fprintf(to, "%s\n", of->registered ? ", registered streams" : "");
+    if (of->registered) {
+        (void)fputs(", registered streams", to);
+    }
+    if (of->work != WORK_ANY) {
+        (void)fprintf(to, ", %s", work_name(of->work));
+    }
+    if (of->behind > 0) {
+        (void)fprintf(to, " (the device is %s operations behind)",
+                      units_count(of->behind, count));
+    }
+    (void)fputc('\n', to);
 }
 
 /* Blanks before a column: more where a group begins. */
@@ -164,22 +240,31 @@ static void line_put(FILE *to, const char *const cells[COLUMN_COUNT],
     (void)fputc('\n', to);
 }
 
+/* The last column of a group that is shown, 0 for none. */
+static size_t group_end(size_t group, const layout *in)
+{
+    size_t last = groups[group].last;
+
+    while (last >= groups[group].first && in->widths[last] == 0) {
+        last--;
+    }
+    return last >= groups[group].first ? last : 0;
+}
+
 /* Names of groups end where their columns do. */
 static void groups_put(FILE *to, const layout *in)
 {
     int blanks = 2 + (int)in->widths[0];
-    size_t group = 0;
 
-    for (size_t i = 1; i < COLUMN_COUNT && group < GROUPS; i++) {
+    for (size_t i = 1; i < COLUMN_COUNT; i++) {
         if (in->widths[i] > 0) {
             blanks += gap_of(i) + (int)in->widths[i];
         }
-        if (i == groups[group].last) {
-            if (in->widths[groups[group].first] > 0) {
+        for (size_t group = 0; group < GROUPS; group++) {
+            if (in->widths[i] > 0 && group_end(group, in) == i) {
                 (void)fprintf(to, "%*s", blanks, groups[group].text);
                 blanks = 0;
             }
-            group++;
         }
     }
     (void)fputc('\n', to);
@@ -187,12 +272,12 @@ static void groups_put(FILE *to, const layout *in)
 
 /* Columns as wide as what is in them and over them. */
 static void layout_make(layout *made, const result *results, size_t count,
-                        bool brief)
+                        unsigned table)
 {
     row one = {.cells = {{0}}};
 
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
-        made->widths[i] = brief && detail[i] ? 0 : strlen(heads[i]);
+        made->widths[i] = (column_in[i] & table) != 0 ? strlen(heads[i]) : 0;
     }
     for (size_t i = 0; i < count; i++) {
         row_fill(&one, &results[i]);
@@ -206,13 +291,14 @@ static void layout_make(layout *made, const result *results, size_t count,
     }
 }
 
-static void rows_put(FILE *to, const result *results, size_t count, bool brief)
+static void rows_put(FILE *to, const result *results, size_t count,
+                     unsigned table)
 {
     const char *cells[COLUMN_COUNT];
     layout in;
     row one = {.cells = {{0}}};
 
-    layout_make(&in, results, count, brief);
+    layout_make(&in, results, count, table);
     groups_put(to, &in);
     line_put(to, heads, &in);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
@@ -293,7 +379,8 @@ static size_t together(const report *what, size_t first)
     size_t count = 0;
 
     while (first + count < what->count && of[count].what == of->what &&
-           of[count].registered == of->registered) {
+           of[count].registered == of->registered &&
+           of[count].work == of->work) {
         count++;
     }
     return count;
@@ -306,7 +393,8 @@ void report_table(FILE *to, const report *what)
     for (size_t i = 0; i < what->count; i += count) {
         count = together(what, i);
         title_put(to, &what->results[i]);
-        rows_put(to, &what->results[i], count, what->brief);
+        rows_put(to, &what->results[i], count,
+                 table_of(what, &what->results[i]));
         for (size_t j = i; j < i + count; j++) {
             notes_put(to, &what->results[j],
                       !what->brief &&

@@ -14,6 +14,14 @@ double result_grown(const result *of)
     return (double)of->peak_reserved / (double)of->peak_live;
 }
 
+double result_budget(const result *of)
+{
+    if (of->budget == 0 || of->peak_live == 0) {
+        return 0;
+    }
+    return (double)of->budget / (double)of->peak_live;
+}
+
 void result_fail(result *in, const char *format, ...)
 {
     va_list list;

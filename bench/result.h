@@ -11,6 +11,7 @@
 
 #include "bench/run.h"
 #include "bench/samples.h"
+#include "bench/work.h"
 
 /* Calls of one entry point of the driver. */
 typedef struct call_rate {
@@ -46,11 +47,20 @@ typedef struct result {
     uint64_t peak_live;
     uint64_t peak_reserved; /* FIGURE_UNKNOWN */
     uint64_t checked_bytes; /* contents: compared */
+    work_kind work;         /* budget, grown */
+    uint64_t behind;        /* WORK_BUSY on the simulated driver */
+    uint64_t budget;        /* the least that was enough; 0: not found */
+    unsigned tries;
+    double mapping_ns; /* per operation of the counted pass */
+    double waiting_ns;
     timeline line;
 } result;
 
 /** Reserved over live, 0 if it is not known. */
 double result_grown(const result *of);
+
+/** Budget over peak live bytes, 0 if there is none. */
+double result_budget(const result *of);
 
 /** Describe the first failure. */
 void result_fail(result *in, const char *format, ...)

@@ -69,7 +69,7 @@ static void run_measured(lane *in, void (*loop)(lane *, size_t, size_t),
     }
     in->ran = first + of->operations;
     before = clock_now();
-    loop(in, first, in->ran);
+    loop(in, first, in->ran); /* may stop earlier, and says so */
     in->elapsed = clock_less(clock_now() - before, of->where->clock_cost);
 }
 

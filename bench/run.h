@@ -15,6 +15,7 @@
 #include "bench/contender.h"
 #include "bench/machine.h"
 #include "bench/plan.h"
+#include "bench/work.h"
 
 /* What all lanes do in a round. */
 typedef enum run_task {
@@ -59,6 +60,8 @@ typedef struct observer {
     atomic_uint_fast64_t peak_reserved; /* where the contender knows none */
     bool watch_reserved;
     uint64_t write_bytes; /* of each block, on its stream */
+    bool stop_at_failure;
+    device_work *work; /* NULL: none that would be told of operations */
     timeline *line;
 } observer;
 

@@ -6,6 +6,7 @@ EXTRA_DIST += \
 
 if BUILD_BENCH
 tap_scripts += \
+	tests/bench/memory.sh \
 	tests/bench/outputs.sh \
 	tests/bench/replay.sh \
 	tests/bench/threads.sh
@@ -23,6 +24,7 @@ tests_unit_trace_test_LDADD = bench/libccmr-bench.la $(CRITERION_LIBS)
 endif
 else
 EXTRA_DIST += \
+	tests/bench/memory.sh \
 	tests/bench/outputs.sh \
 	tests/bench/replay.sh \
 	tests/bench/threads.sh
