@@ -96,9 +96,11 @@ static void test_runs(void)
     uintptr_t edge = STUB_BASE + STUB_BYTES;
     size_t bytes;
 
-    push_run(cache, 256, STUB_BASE, 3);
     push_run(cache, 256, STUB_BASE + 4 * 256, 2); /* after a hole */
-    push_run(cache, 512, edge - 1024, 4);         /* over two segments */
+    stub_push(cache, 256, STUB_BASE + 256);
+    stub_push(cache, 256, STUB_BASE + 512);
+    stub_push(cache, 256, STUB_BASE);
+    push_run(cache, 512, edge - 1024, 4); /* over two segments */
     bytes = ccmr__pool_flush(cache);
     tap_is_size(bytes, 5 * 256 + 4 * 512, "all bytes go");
     tap_is_size(stub.count, 4, "in four pieces");
@@ -134,6 +136,8 @@ static void test_bring(void)
     tap_ok(is_note(2, STUB_BASE + 16 * 256, 256, 1) && stub.notes[2].brought,
            "so is the third");
     tap_is_int(stub.notes[2].piece.waits.numbers[0], 1, "with one number");
+    tap_is_size(stub.lookups, 3,
+                "without the lock no segment is taken for known");
     tap_is_size(atomic_load(&cache->lane->uncovered_bytes), 6 * 256,
                 "counted once");
     stub_pool_end(pool);
@@ -484,6 +488,7 @@ static void to_heap(const ccmr__pool_piece *piece, size_t blocks)
 {
     size_t i;
 
+    (void)sched_yield(); /* whoever gives is inside */
     (void)pthread_mutex_lock(&heap_lock);
     for (i = 0; i < blocks; i++) {
         if (heap_count < BLOCKS) {
@@ -546,7 +551,7 @@ static void *work(void *argument)
     unsigned i;
 
     for (i = 0; i < ROUNDS + 16; i++) {
-        ccmr__pool_cache *cache = stub_find(self->pool, 1 + i / 64 % 9);
+        ccmr__pool_cache *cache = stub_find(self->pool, 1 + i / 4 % 9);
         unsigned at = i < ROUNDS ? random >> 16 & 15 : i - ROUNDS;
 
         random = random * 1103515245 + 12345;
@@ -607,6 +612,54 @@ static void test_crew(void)
     tap_is_int(atomic_load(&wrong), 0, "no block has two holders");
     tap_is_size(heap_count, BLOCKS, "every block came back once");
     tap_is_size(ccmr__pool_cached_bytes(pool), 0, "none is in a cache");
+    stub_pool_end(pool);
+}
+
+/* An owner that is hardly ever out and leaves its cache empty: the thief, who
+ * looks on, must never see a block. */
+static void *in_and_out(void *argument)
+{
+    ccmr__pool_cache *cache = stub_find(argument, 1);
+    /* As another thread's stores may be seen: each by itself. */
+    volatile uint16_t *count = &cache->bins[4].count;
+    int pause;
+
+    while (atomic_load_explicit(&thieves_go, memory_order_relaxed) != 0) {
+        ccmr__pool_enter(cache);
+        *count = 1;
+        for (pause = 0; pause < 200; pause++) {
+            atomic_signal_fence(memory_order_seq_cst);
+        }
+        *count = 0;
+        ccmr__pool_leave(cache);
+    }
+    return NULL;
+}
+
+static void test_barrier(void)
+{
+    ccmr__pool *pool = stub_pool_make();
+    pthread_t thread;
+    size_t seen = 0;
+    int i;
+
+    atomic_store(&thieves_go, 1);
+    start(&thread, in_and_out, pool);
+    while (stub_caches(pool, 1) == 0) {
+        (void)sched_yield();
+    }
+    for (i = 0; i < ROUNDS; i++) {
+        int pause;
+
+        /* The owner goes in, comes out, at any distance from the look. */
+        for (pause = i % 512; pause > 0; pause--) {
+            atomic_signal_fence(memory_order_seq_cst);
+        }
+        seen += ccmr__pool_cached_bytes(pool);
+    }
+    atomic_store(&thieves_go, 0);
+    (void)pthread_join(thread, NULL);
+    tap_is_size(seen, 0, "a thief never sees what an owner is at");
     stub_pool_end(pool);
 }
 
@@ -685,6 +738,7 @@ int main(void)
     test_exiting(CCMR__PROCESS_EXITING, "at exit");
     test_exiting(CCMR__PROCESS_FORKED, "in a forked child");
     test_crew();
+    test_barrier();
     test_ends_together();
     return tap_finish();
 }

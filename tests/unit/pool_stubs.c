@@ -4,6 +4,7 @@
  */
 #include "tests/unit/pool_stubs.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,9 @@ void ccmr__pool_bring(ccmr__pool_lane *lane, const ccmr__pool_piece *piece,
 ccmr__pool_segment *ccmr__pool_segment_of(ccmr__pool *pool, uintptr_t address)
 {
     (void)pool;
+    if (stub.sink == NULL) {
+        stub.lookups++;
+    }
     return address - STUB_BASE < STUB_BYTES ? &segments[0] : &segments[1];
 }
 
@@ -209,6 +213,15 @@ size_t stub_spares(ccmr__pool *pool)
     return count;
 }
 
+static void linger(void)
+{
+    static _Thread_local unsigned calls;
+
+    if (stub.sink != NULL && ++calls % 8 == 0) {
+        (void)sched_yield();
+    }
+}
+
 void stub_push(ccmr__pool_cache *cache, size_t bytes, uintptr_t address)
 {
     ccmr__pool_enter(cache);
@@ -217,7 +230,9 @@ void stub_push(ccmr__pool_cache *cache, size_t bytes, uintptr_t address)
         ccmr__pool_bin *bin = &cache->bins[index];
 
         if (bin->count < bin->most) {
-            bin->blocks[bin->count++] = address;
+            bin->blocks[bin->count] = address;
+            linger();
+            bin->count++;
         } else {
             ccmr__pool_push_small_slowly(cache, index, address);
         }
@@ -236,7 +251,9 @@ uintptr_t stub_pop(ccmr__pool_cache *cache, size_t bytes)
         ccmr__pool_bin *bin = &cache->bins[ccmr__pool_class(bytes)];
 
         if (bin->count != 0) {
-            address = bin->blocks[--bin->count];
+            address = bin->blocks[bin->count - 1];
+            linger();
+            bin->count--;
         }
     } else {
         address = ccmr__pool_pop_large(cache, bytes);

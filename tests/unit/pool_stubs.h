@@ -29,7 +29,8 @@ typedef struct stub_state {
     int insert_limit; /* inserts that succeed; below 0: all */
     /* Instead of notes, if set: what becomes of a piece. */
     void (*sink)(const ccmr__pool_piece *piece, size_t blocks);
-    int no_memory; /* no lane can be had */
+    int no_memory;  /* no lane can be had */
+    size_t lookups; /* of segments, where no sink is set */
 } stub_state;
 
 extern stub_state stub;
@@ -51,7 +52,8 @@ ccmr__pool_cache *stub_find(ccmr__pool *pool, uint64_t id);
 size_t stub_caches(ccmr__pool *pool, uint64_t id);
 size_t stub_spares(ccmr__pool *pool);
 
-/** Push and pop as serve.c does, in and out. */
+/** Push and pop as serve.c does, in and out. With a sink they linger inside
+ * now and then, so that others are met. */
 void stub_push(ccmr__pool_cache *cache, size_t bytes, uintptr_t address);
 uintptr_t stub_pop(ccmr__pool_cache *cache, size_t bytes);
 
