@@ -58,6 +58,8 @@
     X(cuCtxGetApiVersion, 0)                                                  \
     X(cuCtxGetStreamPriorityRange, SIM_CONTEXT)                               \
     X(cuCtxSynchronize, SIM_CONTEXT | SIM_UNSAFE)                             \
+    X(cuCtxRecordEvent, 0)                                                    \
+    X(cuCtxWaitEvent, 0)                                                      \
     X(cuCtxEnablePeerAccess, SIM_CONTEXT)                                     \
     X(cuCtxDisablePeerAccess, SIM_CONTEXT)                                    \
     X(cuMemAlloc, SIM_CONTEXT | SIM_UNSAFE)                                   \
@@ -108,6 +110,7 @@
     X(cuMemcpyPeer, SIM_CONTEXT)                                              \
     X(cuMemcpyPeerAsync, 0)                                                   \
     X(cuMemPrefetchAsync, 0)                                                  \
+    X(cuMemPrefetchBatchAsync, 0)                                             \
     X(cuMemAdvise, 0)                                                         \
     X(cuMemRangeGetAttribute, 0)                                              \
     X(cuMemRangeGetAttributes, 0)                                             \

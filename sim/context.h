@@ -28,6 +28,8 @@ struct sim_context {
     uint64_t blocking_version;
     struct sim_clock gone, gone_blocking;
     struct sim_event *events;
+    /** Of events of the whole context, event_context.c; NULL till needed. */
+    struct sim_stream *gather, *entry;
     uint32_t peers;        /**< bit d: access to device d enabled */
     struct sim_heap *heap; /**< small plain blocks */
 };
@@ -39,6 +41,8 @@ struct sim_context *sim_context_current(const struct sim_thread *self);
 struct sim_context *sim_context_new(CUdevice device, unsigned flags);
 /** Its work is finished first, stalled or not; all that is its own goes. */
 void sim_context_delete(struct sim_context *context);
+/** A stream comes to its context: it waits for what that waits for. */
+CUresult sim_context_enter(struct sim_stream *stream);
 /** How many contexts are alive, with each retain of a primary one. */
 uint64_t sim_contexts_live(void);
 /** Put in all places of the work so far on a device; -1: on all. */

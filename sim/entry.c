@@ -51,6 +51,8 @@ static const struct sim_entry entries[] = {
     {SIM_cuCtxGetStreamPriorityRange, 5050,
      (sim_function)cuCtxGetStreamPriorityRange, NULL},
     {SIM_cuCtxSynchronize, 2000, (sim_function)cuCtxSynchronize, NULL},
+    {SIM_cuCtxRecordEvent, 12050, (sim_function)cuCtxRecordEvent, NULL},
+    {SIM_cuCtxWaitEvent, 12050, (sim_function)cuCtxWaitEvent, NULL},
     {SIM_cuCtxEnablePeerAccess, 4000, (sim_function)cuCtxEnablePeerAccess,
      NULL},
     {SIM_cuCtxDisablePeerAccess, 4000, (sim_function)cuCtxDisablePeerAccess,

@@ -40,6 +40,8 @@ const struct sim_entry sim_memory_entries[] = {
      (sim_function)cuMemcpyPeerAsync_ptsz},
     {SIM_cuMemPrefetchAsync, 12020, (sim_function)cuMemPrefetchAsync,
      (sim_function)cuMemPrefetchAsync_v2_ptsz},
+    {SIM_cuMemPrefetchBatchAsync, 13000, (sim_function)cuMemPrefetchBatchAsync,
+     (sim_function)cuMemPrefetchBatchAsync_ptsz},
     {SIM_cuMemAdvise, 12020, (sim_function)cuMemAdvise, NULL},
     {SIM_cuMemRangeGetAttribute, 8000, (sim_function)cuMemRangeGetAttribute,
      NULL},

@@ -42,6 +42,12 @@ static CUresult reproach(CUevent handle)
                : CUDA_ERROR_INVALID_HANDLE;
 }
 
+CUresult sim_event_find(CUevent handle, struct sim_event **event)
+{
+    *event = find(handle);
+    return *event != NULL ? CUDA_SUCCESS : reproach(handle);
+}
+
 uint64_t sim_events_live(void)
 {
     return slots.live;
@@ -193,14 +199,18 @@ static bool remember(struct sim_event *event, struct sim_stream *stream,
 }
 
 static CUresult record_place(struct sim_event *event,
-                             struct sim_stream *stream)
+                             struct sim_stream *stream,
+                             struct sim_places *after)
 {
     struct sim_op *op = sim_op_new(SIM_OP_RECORD);
     CUresult res;
 
     if (op == NULL) {
+        sim_places_clear(after);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    op->after = *after;
+    *after = (struct sim_places){.items = NULL};
     /* Before it is enqueued, since then other threads may come in. */
     if (!remember(event, stream, stream->enqueued + 1)) {
         sim_op_free(op);
@@ -215,9 +225,26 @@ static CUresult record_place(struct sim_event *event,
     return res;
 }
 
+CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream,
+                          struct sim_places *after)
+{
+    if (after->count != 0 || !sim_runs_now(stream)) {
+        return record_place(event, stream, after);
+    }
+    if (!remember(event, stream, sim_stream_pass(stream))) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0) {
+        event->timed = true;
+        event->when = now();
+    }
+    return CUDA_SUCCESS;
+}
+
 static CUresult record(struct sim_thread *self, CUevent handle,
                        CUstream stream_handle)
 {
+    struct sim_places after = {.items = NULL};
     struct sim_event *event = find(handle);
     struct sim_stream *stream;
     CUresult res;
@@ -242,17 +269,7 @@ static CUresult record(struct sim_thread *self, CUevent handle,
     if (sim.order) {
         (void)sim_order_join(stream);
     }
-    if (sim_runs_now(stream)) {
-        if (!remember(event, stream, sim_stream_pass(stream))) {
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-        if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0) {
-            event->timed = true;
-            event->when = now();
-        }
-        return CUDA_SUCCESS;
-    }
-    return record_place(event, stream);
+    return sim_event_record(event, stream, &after);
 }
 
 CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
@@ -380,21 +397,28 @@ static CUresult wait_captured(struct sim_event *event,
     return sim_capture_join(capture, stream, event->node);
 }
 
-static CUresult wait_place(struct sim_event *event, struct sim_stream *stream)
+CUresult sim_event_await(struct sim_event *event, struct sim_stream *stream)
 {
-    struct sim_op *op;
-
     if (event->stream == NULL || event->stream == stream) {
         return CUDA_SUCCESS;
     }
+    return sim_event_follow(stream, event->stream, event->position,
+                            &event->clock);
+}
+
+CUresult sim_event_follow(struct sim_stream *stream, struct sim_stream *other,
+                          uint64_t position, const struct sim_clock *clock)
+{
+    struct sim_op *op;
+
     if (sim.order) {
         (void)sim_order_join(stream);
     }
-    if (!sim_clock_join(&stream->clock, &event->clock) ||
-        !sim_clock_add(&stream->clock, event->stream->line, event->position)) {
+    if (!sim_clock_join(&stream->clock, clock) ||
+        !sim_clock_add(&stream->clock, other->line, position)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (sim_reached(event->stream, event->position)) {
+    if (sim_reached(other, position)) {
         if (!sim.order) {
             return CUDA_SUCCESS;
         }
@@ -409,7 +433,7 @@ static CUresult wait_place(struct sim_event *event, struct sim_stream *stream)
     if (op == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (!sim_places_add(&op->after, event->stream, event->position)) {
+    if (!sim_places_add(&op->after, other, position)) {
         sim_op_free(op);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -441,7 +465,7 @@ static CUresult wait_event(struct sim_thread *self, CUstream handle,
         return wait_captured(event, stream);
     }
     if (stream->capture == NULL) {
-        return wait_place(event, stream);
+        return sim_event_await(event, stream);
     }
     if (stream->capture->invalid) {
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;

@@ -7,6 +7,7 @@
 #ifndef SIM_EVENT_H
 #define SIM_EVENT_H
 
+#include "sim/places.h"
 #include "sim/stream.h"
 
 /** What a CUevent points at. */
@@ -22,13 +23,28 @@ struct sim_event {
     struct sim_stream *stream; /**< NULL: nothing to wait for */
     uint64_t position;
     struct sim_clock clock; /**< and what that place is ordered behind */
-    uint64_t capture;      /**< recorded in that capture, or 0 */
-    struct sim_node *node; /**< its last node there */
+    uint64_t capture;       /**< recorded in that capture, or 0 */
+    struct sim_node *node;  /**< its last node there */
     bool recorded;
     bool timed;          /**< `when` is known */
     uint64_t generation; /**< counts records */
     uint64_t when;       /**< nanoseconds */
 };
+
+/** The event behind a handle, or what a handle that is none gets. */
+CUresult sim_event_find(CUevent handle, struct sim_event **event);
+/** The event stands for the stream's work up to here, once all of `after`,
+ *  which is taken, is reached as well. */
+CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream,
+                          struct sim_places *after);
+/** Later work of the stream waits for what the event stands for; neither is
+ *  part of a capture. */
+CUresult sim_event_await(struct sim_event *event, struct sim_stream *stream);
+
+/** Later work of a stream waits for a place in another one, which is ordered
+ *  behind that clock. */
+CUresult sim_event_follow(struct sim_stream *stream, struct sim_stream *other,
+                          uint64_t position, const struct sim_clock *clock);
 
 /** Work came to a record of the event. */
 void sim_event_reached(CUevent handle, uint64_t generation);

@@ -37,6 +37,7 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/error.c \
 	sim/event.c \
 	sim/event.h \
+	sim/event_context.c \
 	sim/extent.c \
 	sim/extent.h \
 	sim/fault.c \

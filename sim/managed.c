@@ -107,31 +107,28 @@ static CUresult enqueue_nothing(struct sim_stream *stream)
                                    : sim_submit(stream, op);
 }
 
-/* What is remembered is what was asked for, whenever it is carried out. */
-static CUresult prefetch(struct sim_thread *self, CUdeviceptr address,
-                         size_t bytes, const CUmemLocation *asked,
-                         unsigned flags, CUstream handle)
+static CUresult check_prefetch(CUdeviceptr address, size_t bytes,
+                               const CUmemLocation *asked)
 {
-    struct sim_stream *stream;
+    struct sim_block block;
+    CUmemLocation target;
+
+    return sim_managed_find(address, bytes, &block)
+               ? find_target(asked, &target)
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* What is remembered is what was asked for, whenever it is carried out. It
+ * was checked. */
+static CUresult note_prefetch(struct sim_stream *stream, CUdeviceptr address,
+                              size_t bytes, const CUmemLocation *asked)
+{
     struct sim_advice *advice;
     struct sim_block block;
     CUmemLocation target;
-    CUresult res = sim_stream_resolve(self, handle, &stream);
 
-    if (res != CUDA_SUCCESS) {
-        return res;
-    }
-    res = sim_capture_implicit(stream);
-    if (res != CUDA_SUCCESS) {
-        return res;
-    }
-    if (flags != 0 || !sim_managed_find(address, bytes, &block)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    res = find_target(asked, &target);
-    if (res != CUDA_SUCCESS) {
-        return res;
-    }
+    (void)sim_managed_find(address, bytes, &block);
+    (void)find_target(asked, &target);
     advice = sim_advice_of(block.region, address, bytes);
     if (advice == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -142,7 +139,31 @@ static CUresult prefetch(struct sim_thread *self, CUdeviceptr address,
     if (stream->capture == NULL) {
         sim_order_use(address, bytes, stream);
     }
-    return enqueue_nothing(stream);
+    return CUDA_SUCCESS;
+}
+
+static CUresult prefetch(struct sim_thread *self, CUdeviceptr address,
+                         size_t bytes, const CUmemLocation *asked,
+                         unsigned flags, CUstream handle)
+{
+    struct sim_stream *stream;
+    CUresult res = sim_stream_resolve(self, handle, &stream);
+
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    res = sim_capture_implicit(stream);
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (flags != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    res = check_prefetch(address, bytes, asked);
+    if (res == CUDA_SUCCESS) {
+        res = note_prefetch(stream, address, bytes, asked);
+    }
+    return res == CUDA_SUCCESS ? enqueue_nothing(stream) : res;
 }
 
 CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count,
@@ -152,6 +173,91 @@ CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count,
     SIM_ENTRY(cuMemPrefetchAsync,
               prefetch(self, devPtr, count, &location, flags, hStream),
               hStream, devPtr, 0, count);
+}
+
+/* Many at once. By documentation alone, since no driver was asked yet: the
+ * places go with runs of ranges, the first of which is the first range, and
+ * there is no batch on the legacy stream. */
+
+struct batch {
+    const CUdeviceptr *addresses;
+    const size_t *sizes;
+    size_t count;
+    const CUmemLocation *places;
+    const size_t *firsts; /**< where the run of each place begins */
+    size_t place_count;
+};
+
+static bool is_batch(const struct batch *batch)
+{
+    size_t i;
+
+    if (batch->addresses == NULL || batch->sizes == NULL ||
+        batch->places == NULL || batch->firsts == NULL || batch->count == 0 ||
+        batch->place_count == 0 || batch->place_count > batch->count ||
+        batch->firsts[0] != 0) {
+        return false;
+    }
+    for (i = 1; i < batch->place_count; i++) {
+        if (batch->firsts[i] <= batch->firsts[i - 1]) {
+            return false;
+        }
+    }
+    return batch->firsts[batch->place_count - 1] < batch->count;
+}
+
+/* All of them are judged before any of them is carried out. */
+static CUresult walk_batch(const struct batch *batch,
+                           struct sim_stream *stream, bool carry_out)
+{
+    CUresult res = CUDA_SUCCESS;
+    size_t place = 0;
+    size_t i;
+
+    for (i = 0; i < batch->count && res == CUDA_SUCCESS; i++) {
+        if (place + 1 < batch->place_count && batch->firsts[place + 1] == i) {
+            place++;
+        }
+        res = carry_out ? note_prefetch(stream, batch->addresses[i],
+                                        batch->sizes[i], &batch->places[place])
+                        : check_prefetch(batch->addresses[i], batch->sizes[i],
+                                         &batch->places[place]);
+    }
+    return res;
+}
+
+static CUresult prefetch_batch(struct sim_thread *self,
+                               const struct batch *batch,
+                               unsigned long long flags, CUstream handle)
+{
+    struct sim_stream *stream;
+    CUresult res = sim_stream_resolve(self, handle, &stream);
+
+    if (res != CUDA_SUCCESS) {
+        return res;
+    }
+    if (flags != 0 || stream->kind == SIM_STREAM_LEGACY || !is_batch(batch)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    res = walk_batch(batch, stream, false);
+    if (res == CUDA_SUCCESS) {
+        res = walk_batch(batch, stream, true);
+    }
+    return res == CUDA_SUCCESS ? enqueue_nothing(stream) : res;
+}
+
+CUresult CUDAAPI cuMemPrefetchBatchAsync(
+    CUdeviceptr *dptrs, size_t *sizes, size_t count,
+    CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs,
+    size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+    const struct batch batch = {
+        dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs,
+    };
+
+    SIM_ENTRY(cuMemPrefetchBatchAsync,
+              prefetch_batch(self, &batch, flags, hStream), hStream, 0, 0,
+              count);
 }
 
 /* Advising. */

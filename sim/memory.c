@@ -563,7 +563,8 @@ bool sim_range_usable(uintptr_t address, size_t bytes)
         return sim_virtual_mapped(address, bytes);
     }
     if (sim_block_find(address, &block)) {
-        return bytes <= block.size - (address - block.base);
+        return !block.region->lost &&
+               bytes <= block.size - (address - block.base);
     }
     return !sim_is_device_address(address) && address >= 4096;
 }

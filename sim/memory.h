@@ -50,7 +50,7 @@ enum sim_region_kind {
     SIM_REGION_PINNED,
     SIM_REGION_REGISTERED,
     SIM_REGION_MANAGED,
-    SIM_REGION_RANGE, /**< reserved addresses, virtual.h */
+    SIM_REGION_RANGE,  /**< reserved addresses, virtual.h */
     SIM_REGION_IMPORT, /**< memory of another process */
     SIM_REGION_GRAPH   /**< a block of a graph, graph_block.h */
 };
@@ -85,6 +85,7 @@ struct sim_region {
     struct sim_area *area; /**< behind the bytes, if they can be shared */
     uint64_t source;       /**< of an import: where it is in the file */
     uint64_t opens;        /**< of an import: how often it was opened */
+    bool lost;             /**< of an import: work finds no memory there */
 };
 
 enum sim_extent_state {

@@ -192,10 +192,18 @@ CUresult CUDAAPI cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t bytes,
     return cuMemPrefetchAsync(address, bytes, location, flags, own(stream));
 }
 
+CUresult CUDAAPI cuMemPrefetchBatchAsync_ptsz(
+    CUdeviceptr *addresses, size_t *sizes, size_t count, CUmemLocation *places,
+    size_t *firsts, size_t place_count, unsigned long long flags,
+    CUstream stream)
+{
+    return cuMemPrefetchBatchAsync(addresses, sizes, count, places, firsts,
+                                   place_count, flags, own(stream));
+}
+
 CUresult CUDAAPI cuStreamAttachMemAsync_ptsz(CUstream stream,
                                              CUdeviceptr address,
-                                             size_t length,
-                                             unsigned int flags)
+                                             size_t length, unsigned int flags)
 {
     return cuStreamAttachMemAsync(own(stream), address, length, flags);
 }

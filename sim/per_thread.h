@@ -86,6 +86,10 @@ CUresult CUDAAPI cuMemPrefetchAsync_v2_ptsz(CUdeviceptr address, size_t bytes,
                                             CUmemLocation location,
                                             unsigned int flags,
                                             CUstream stream);
+CUresult CUDAAPI cuMemPrefetchBatchAsync_ptsz(
+    CUdeviceptr *addresses, size_t *sizes, size_t count, CUmemLocation *places,
+    size_t *firsts, size_t place_count, unsigned long long flags,
+    CUstream stream);
 CUresult CUDAAPI cuMemPrefetchAsync_ptsz(CUdeviceptr address, size_t bytes,
                                          CUdevice device, CUstream stream);
 CUresult CUDAAPI cuStreamAttachMemAsync_ptsz(CUstream stream,

@@ -251,7 +251,8 @@ static CUresult map_pointer(struct sim_pool *pool,
 }
 
 /* A second import of a device's memory is the first one again, and is not
- * counted; one of the host's is refused. */
+ * counted; one of the host's is refused, and takes the first one's mapping
+ * with it: copies then answer that there is no memory, a free still works. */
 static CUresult import_pointer(CUdeviceptr *address, CUmemoryPool handle,
                                const CUmemPoolPtrExportData *data)
 {
@@ -271,6 +272,7 @@ static CUresult import_pointer(CUdeviceptr *address, CUmemoryPool handle,
     }
     region = find_import(pool, &pointer);
     if (region != NULL && pool->device < 0) {
+        region->lost = true;
         return CUDA_ERROR_ALREADY_MAPPED;
     }
     if (region == NULL) {

@@ -162,6 +162,8 @@ static CUresult own_stream(struct sim_thread *self,
         own->thread = self;
         own->next_of_thread = self->own_streams;
         self->own_streams = own;
+        *stream = own;
+        return sim_context_enter(own);
     }
     *stream = own;
     return CUDA_SUCCESS;
@@ -256,6 +258,7 @@ static CUresult create(struct sim_thread *self, CUstream *handle,
     struct sim_context *context = sim_context_current(self);
     struct sim_stream *stream;
     struct sim_slot *slot;
+    CUresult res;
 
     if (handle == NULL || flags > CU_STREAM_NON_BLOCKING) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -278,7 +281,12 @@ static CUresult create(struct sim_thread *self, CUstream *handle,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     stream->handle = (CUstream)slot;
-    *handle = stream->handle;
+    res = sim_context_enter(stream);
+    if (res != CUDA_SUCCESS) {
+        sim_stream_retire(stream);
+        return res;
+    }
+    *handle = (CUstream)slot;
     return CUDA_SUCCESS;
 }
 

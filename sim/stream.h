@@ -21,7 +21,8 @@ struct CUstream_st {
 enum sim_stream_kind {
     SIM_STREAM_CREATED,
     SIM_STREAM_LEGACY, /**< the default stream of a context */
-    SIM_STREAM_THREAD  /**< the one of a context and a thread */
+    SIM_STREAM_THREAD, /**< the one of a context and a thread */
+    SIM_STREAM_INNER   /**< the simulator's own: no program sees it */
 };
 
 struct sim_stream {
@@ -45,8 +46,8 @@ struct sim_stream {
     bool stalled;
     CUstream stalled_as; /**< the handle or token it was stalled by */
     struct sim_stream *next_stalled;
-    bool running;      /**< its head is a host function at work */
-    size_t busy_index; /**< place among busy streams, from 1; or 0 */
+    bool running;          /**< its head is a host function at work */
+    size_t busy_index;     /**< place among busy streams, from 1; or 0 */
     struct sim_line *line; /**< its work as others refer to it */
     /** What later work of this stream is ordered behind, beyond its own. */
     struct sim_clock clock;

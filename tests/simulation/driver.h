@@ -38,6 +38,8 @@
     X(cuCtxPopCurrent)                                                        \
     X(cuCtxGetDevice)                                                         \
     X(cuCtxSynchronize)                                                       \
+    X(cuCtxRecordEvent)                                                       \
+    X(cuCtxWaitEvent)                                                         \
     X(cuMemAlloc)                                                             \
     X(cuMemFree)                                                              \
     X(cuMemHostAlloc)                                                         \
@@ -112,6 +114,7 @@
     X(cuIpcOpenMemHandle)                                                     \
     X(cuIpcCloseMemHandle)                                                    \
     X(cuMemPrefetchAsync)                                                     \
+    X(cuMemPrefetchBatchAsync)                                                \
     X(cuMemAdvise)                                                            \
     X(cuMemRangeGetAttribute)                                                 \
     X(cuMemGetDefaultMemPool)                                                 \

@@ -5,11 +5,13 @@
 simulation_tests = \
 	tests/simulation/captures \
 	tests/simulation/contents \
+	tests/simulation/context_events \
 	tests/simulation/drain \
 	tests/simulation/faults \
 	tests/simulation/graphs \
 	tests/simulation/machine \
 	tests/simulation/managed \
+	tests/simulation/mistakes \
 	tests/simulation/order \
 	tests/simulation/pools \
 	tests/simulation/process \
@@ -37,6 +39,8 @@ tests_simulation_captures_SOURCES = tests/simulation/captures.c
 tests_simulation_captures_LDADD = $(simulation_ldadd)
 tests_simulation_contents_SOURCES = tests/simulation/contents.c
 tests_simulation_contents_LDADD = $(simulation_ldadd)
+tests_simulation_context_events_SOURCES = tests/simulation/context_events.c
+tests_simulation_context_events_LDADD = $(simulation_ldadd)
 tests_simulation_drain_SOURCES = tests/simulation/drain.c
 tests_simulation_drain_LDADD = $(simulation_ldadd)
 tests_simulation_faults_SOURCES = tests/simulation/faults.c
@@ -61,6 +65,13 @@ tests_simulation_graphs_SOURCES = tests/simulation/graphs.c
 tests_simulation_graphs_LDADD = $(simulation_ldadd)
 tests_simulation_managed_SOURCES = tests/simulation/managed.c
 tests_simulation_managed_LDADD = $(simulation_ldadd)
+tests_simulation_mistakes_SOURCES = \
+	tests/simulation/mistakes.c \
+	tests/simulation/mistakes.h \
+	tests/simulation/mistakes_late.c \
+	tests/simulation/mistakes_ranges.c \
+	tests/simulation/mistakes_sharing.c
+tests_simulation_mistakes_LDADD = $(simulation_ldadd)
 tests_simulation_shared_SOURCES = tests/simulation/shared.c
 tests_simulation_shared_LDADD = $(simulation_ldadd)
 tests_simulation_virtual_SOURCES = tests/simulation/virtual.c

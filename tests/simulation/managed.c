@@ -184,11 +184,60 @@ static void peers(void)
     check_nothing_left("peers");
 }
 
+/* Many at once: each place goes with a run of ranges. */
+static void batches(void)
+{
+    CUmemLocation places[2];
+    size_t firsts[2] = {0, 2};
+    size_t sizes[3] = {MIB, MIB, 2 * MIB};
+    CUdeviceptr ranges_of[3];
+    CUdeviceptr address = 0;
+    CUstream stream;
+
+    driver_start(CCMR_SIM_EAGER, 0);
+    stream = new_stream();
+    places[0] = place(CU_MEM_LOCATION_TYPE_DEVICE, 0);
+    places[1] = place(CU_MEM_LOCATION_TYPE_HOST, 0);
+    CHECK(drv.cuMemAllocManaged(&address, 8 * MIB, CU_MEM_ATTACH_GLOBAL));
+    ranges_of[0] = address;
+    ranges_of[1] = address + 2 * MIB;
+    ranges_of[2] = address + 4 * MIB;
+    CHECK(drv.cuMemPrefetchBatchAsync(ranges_of, sizes, 3, places, firsts, 2,
+                                      0, stream));
+    tap_is_int(last_prefetch(address, MIB), 0, "the first of a batch");
+    tap_is_int(last_prefetch(address + MIB, MIB), CU_DEVICE_INVALID,
+               "not what lies between");
+    tap_is_int(last_prefetch(address + 2 * MIB, MIB), 0, "same place");
+    tap_is_int(last_prefetch(address + 4 * MIB, 2 * MIB), CU_DEVICE_CPU,
+               "the next place");
+    firsts[0] = 1;
+    CHECK_IS(drv.cuMemPrefetchBatchAsync(ranges_of, sizes, 3, places, firsts,
+                                         2, 0, stream),
+             CUDA_ERROR_INVALID_VALUE);
+    firsts[0] = 0;
+    firsts[1] = 3;
+    CHECK_IS(drv.cuMemPrefetchBatchAsync(ranges_of, sizes, 3, places, firsts,
+                                         2, 0, stream),
+             CUDA_ERROR_INVALID_VALUE);
+    CHECK_IS(drv.cuMemPrefetchBatchAsync(ranges_of, sizes, 3, places, firsts,
+                                         1, 0, NULL),
+             CUDA_ERROR_INVALID_VALUE);
+    ranges_of[2] = address + 7 * MIB;
+    CHECK_IS(drv.cuMemPrefetchBatchAsync(ranges_of, sizes, 3, &places[1],
+                                         firsts, 1, 0, stream),
+             CUDA_ERROR_INVALID_VALUE);
+    tap_is_int(last_prefetch(address, MIB), 0, "one bad range: nothing done");
+    drv.cuMemFree(address);
+    drv.cuStreamDestroy(stream);
+    check_nothing_left("batches");
+}
+
 int main(void)
 {
     driver_load();
     ranges();
     not_concurrent();
+    batches();
     reused();
     standard_pools();
     peers();
