@@ -209,6 +209,18 @@ static void compare(const model *m)
     cr_assert(is_sound(&m->set));
 }
 
+/* Bytes that are out, new memory apart. */
+static void check_bytes(void)
+{
+    ptrdiff_t bytes = models[0].set.out_bytes + models[1].set.out_bytes;
+    size_t i;
+
+    for (i = 0; i < out_count; i++) {
+        bytes -= out[i].blocks > 0 ? (ptrdiff_t)out[i].piece.bytes : 0;
+    }
+    cr_assert_eq(bytes, 0);
+}
+
 static void check_records(void)
 {
     ptrdiff_t sum = 0;
@@ -417,6 +429,7 @@ static void step_remove(model *m)
         bring(other, &piece, 1);
     } else {
         ccmr__pool_forget(&other->set, 1);
+        other->set.out_bytes -= (ptrdiff_t)piece.bytes;
         owed--;
         out[out_count++] = (outside){piece, 0};
     }
@@ -491,6 +504,7 @@ static void run(uint64_t seed)
         if (i % 16 == 0) {
             compare(&models[0]);
             compare(&models[1]);
+            check_bytes();
         }
     }
     while (out_count > 0) {
