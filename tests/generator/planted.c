@@ -12,7 +12,7 @@
 
 #define BOUND 1000u
 
-/* Field cases (groups A to N) behind the mistakes, and a stack on which they
+/* Field cases behind the mistakes, and a stack on which they
    show: what follows `subpool fault=...` in its text. */
 static const struct {
     pool_fault fault;
@@ -52,11 +52,11 @@ static const struct {
     {POOL_FAULT_greedy, "I1",
      "segment=256 | limiting bytes=24KiB | device_plain", 0, 1, 0, 0},
     {POOL_FAULT_host, "N9", "| legacy_pinned", 0, 0, 0, 1},
-    {POOL_FAULT_left, "E", "segment=256 | limiting bytes=24KiB | device_plain",
-     0, 0, 0, 0},
+    {POOL_FAULT_left, "E3",
+     "segment=256 | limiting bytes=24KiB | device_plain", 0, 0, 0, 0},
     {POOL_FAULT_refused, "the contract's rule 13", "| device_pool", 0, 0, 0,
      0},
-    {POOL_FAULT_size, "H", "| device_pool", 0, 0, 0, 0},
+    {POOL_FAULT_size, "J3", "| device_pool", 0, 0, 0, 0},
 };
 #define PLANTINGS (sizeof(plantings) / sizeof(plantings[0]))
 

@@ -11,6 +11,7 @@ simulation_tests = \
 	tests/simulation/graphs \
 	tests/simulation/machine \
 	tests/simulation/managed \
+	tests/simulation/mistakes \
 	tests/simulation/order \
 	tests/simulation/pools \
 	tests/simulation/process \
@@ -64,6 +65,13 @@ tests_simulation_graphs_SOURCES = tests/simulation/graphs.c
 tests_simulation_graphs_LDADD = $(simulation_ldadd)
 tests_simulation_managed_SOURCES = tests/simulation/managed.c
 tests_simulation_managed_LDADD = $(simulation_ldadd)
+tests_simulation_mistakes_SOURCES = \
+	tests/simulation/mistakes.c \
+	tests/simulation/mistakes.h \
+	tests/simulation/mistakes_late.c \
+	tests/simulation/mistakes_ranges.c \
+	tests/simulation/mistakes_sharing.c
+tests_simulation_mistakes_LDADD = $(simulation_ldadd)
 tests_simulation_shared_SOURCES = tests/simulation/shared.c
 tests_simulation_shared_LDADD = $(simulation_ldadd)
 tests_simulation_virtual_SOURCES = tests/simulation/virtual.c
