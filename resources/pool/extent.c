@@ -10,9 +10,9 @@
 
 /* The better one of the new and the first stands first: a search looks at the
  * beginning of a long bin only. */
-static inline void bin_add(ccmr__pool_set *set, ccmr__pool_extent *extent)
+static inline void bin_add(ccmr__pool_set *set, ccmr__pool_extent *extent,
+                           unsigned index)
 {
-    unsigned index = ccmr__pool_bin_of(extent->bytes);
     ccmr__pool_extent **link = ccmr__pool_bin_at(set, index);
     ccmr__pool_extent *first = *link;
 
@@ -37,7 +37,7 @@ static inline void bin_add(ccmr__pool_set *set, ccmr__pool_extent *extent)
 }
 
 static inline void bin_drop(ccmr__pool_set *set,
-                            const ccmr__pool_extent *extent)
+                            const ccmr__pool_extent *extent, unsigned index)
 {
     ccmr__pool_extent *next = extent->next;
 
@@ -47,8 +47,6 @@ static inline void bin_drop(ccmr__pool_set *set,
     if (extent->previous != NULL) {
         extent->previous->next = next;
     } else {
-        unsigned index = ccmr__pool_bin_of(extent->bytes);
-
         *ccmr__pool_bin_at(set, index) = next;
         if (next == NULL) {
             unsigned power = index / CCMR__POOL_STEPS;
@@ -65,13 +63,16 @@ static inline void bin_drop(ccmr__pool_set *set,
 static inline void resize(ccmr__pool_set *set, ccmr__pool_extent *extent,
                           size_t bytes)
 {
-    if (ccmr__pool_bin_of(bytes) == ccmr__pool_bin_of(extent->bytes)) {
+    unsigned from = ccmr__pool_bin_of(extent->bytes);
+    unsigned to = ccmr__pool_bin_of(bytes);
+
+    if (from == to) {
         extent->bytes = bytes;
         return;
     }
-    bin_drop(set, extent);
+    bin_drop(set, extent, from);
     extent->bytes = bytes;
-    bin_add(set, extent);
+    bin_add(set, extent, to);
 }
 
 /* ---- hashes ------------------------------------------------------------------- */
@@ -286,7 +287,7 @@ static inline int join_waits(ccmr__pool_waits *waits,
 
 static void drop(ccmr__pool_set *set, ccmr__pool_extent *extent)
 {
-    bin_drop(set, extent);
+    bin_drop(set, extent, ccmr__pool_bin_of(extent->bytes));
     start_drop(set, extent);
     end_drop(set, extent);
     set->extents--;
@@ -302,7 +303,7 @@ static void add(ccmr__pool_set *set, uintptr_t address, size_t bytes,
     extent->bytes = bytes;
     extent->segment = segment;
     copy_waits(&extent->waits, waits);
-    bin_add(set, extent);
+    bin_add(set, extent, ccmr__pool_bin_of(bytes));
     start_add(set, extent);
     end_add(set, extent);
     set->extents++;
@@ -394,7 +395,7 @@ static void bridge(ccmr__pool_set *set, ccmr__pool_extent *before,
     ccmr__pool_extent **link;
 
     *before_link = before->by_end;
-    bin_drop(set, after);
+    bin_drop(set, after, ccmr__pool_bin_of(after->bytes));
     start_drop(set, after);
     /* The same end: it takes the other's place in the chain. */
     link = end_link(set, ccmr__pool_end_of(after));

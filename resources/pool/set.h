@@ -31,7 +31,8 @@ static inline unsigned ccmr__pool_bin_of(size_t bytes)
 static inline ccmr__pool_extent **ccmr__pool_bin_at(ccmr__pool_set *set,
                                                     unsigned index)
 {
-    return &set->bins[index / CCMR__POOL_STEPS][index % CCMR__POOL_STEPS];
+    /* All in a row: cheaper than by two indices. */
+    return (ccmr__pool_extent **)(void *)set->bins + index;
 }
 
 /* The first bin at or after an index that is not empty; CCMR__POOL_BINS: none.
