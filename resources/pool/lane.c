@@ -413,6 +413,24 @@ ccmr_status ccmr__pool_record(ccmr__pool_lane *lane, CUstream stream)
     return status;
 }
 
+/* A token can always be named, but the per-thread one means its own stream on
+ * each thread. One that captures, or beside which another blocking stream
+ * captures, is left alone. */
+static ccmr_status record_token(ccmr__pool_lane *lane, ccmr_stream token,
+                                uint64_t id)
+{
+    ccmr_error_detail before = *ccmr__error();
+    ccmr__stream_use use;
+
+    if (ccmr__stream_resolve(token, lane->pool->device, &use) !=
+            CCMR_SUCCESS ||
+        use.id != id) {
+        *ccmr__error() = before;
+        return CCMR_ERROR_BUSY;
+    }
+    return ccmr__pool_record(lane, use.handle);
+}
+
 ccmr_status ccmr__pool_record_own(ccmr__pool_lane *lane)
 {
     ccmr__pool *pool = lane->pool;
@@ -425,6 +443,12 @@ ccmr_status ccmr__pool_record_own(ccmr__pool_lane *lane)
     record = lane->record;
     id = lane->id;
     (void)pthread_mutex_unlock(&pool->lock);
+    if ((id & CCMR__ID_LEGACY) == CCMR__ID_LEGACY) {
+        return record_token(lane, CCMR_STREAM_LEGACY, id);
+    }
+    if ((id & CCMR__ID_PER_THREAD) != 0) {
+        return record_token(lane, CCMR_STREAM_PER_THREAD, id);
+    }
     if (record == NULL || !ccmr__stream_borrow(record, id, &stream)) {
         return CCMR_ERROR_BUSY;
     }

@@ -245,13 +245,13 @@ static ccmr_status settle_in(ccmr__pool_lane *lane,
     ccmr__pool *pool = lane->pool;
     ccmr__pool_piece piece = {
         .address = segment->base, .bytes = segment->bytes, .segment = segment};
-    wanted want = {.own = lane};
+    wanted want = {.own = pool->host_access ? NULL : lane};
     ccmr_status status = CCMR_ERROR_OUT_OF_HOST_MEMORY;
 
     ccmr__pool_lane_lock(lane);
     if (ccmr__pool_reserve_records(&lane->set, of != NULL ? of->run + 2 : 1) ==
         0) {
-        if (pool->stream_ordered && of != NULL) {
+        if (pool->stream_ordered && !pool->host_access && of != NULL) {
             (void)ccmr__pool_waits_add(&piece.waits, lane, ++lane->freed);
             lane->uncovered_bytes += piece.bytes;
         }

@@ -10,6 +10,14 @@
 
 #define BATCH 32u
 
+/* Without a change to the extent: what waits for less has to be merged. */
+static int is_settled(const ccmr__pool_extent *extent)
+{
+    ccmr__pool_waits waits = extent->waits;
+
+    return ccmr__pool_settled(&waits);
+}
+
 /* ---- gathering ---------------------------------------------------------------------- */
 
 /* Under the lane's lock: extents that wait for nothing (or for `own` alone),
@@ -187,8 +195,7 @@ static int take_whole(ccmr__pool *pool, uintptr_t base, size_t keep,
     ccmr__pool_lane_lock(lane);
     extent = ccmr__pool_starting_at(&lane->set, base);
     if (extent != NULL && extent->segment->base == base &&
-        extent->bytes == extent->segment->bytes &&
-        ccmr__pool_settled(&extent->waits) &&
+        extent->bytes == extent->segment->bytes && is_settled(extent) &&
         claim(pool, keep, extent->bytes)) {
         ccmr__pool_remove(&lane->set, extent, piece);
         taken = 1;
@@ -293,7 +300,7 @@ static size_t pending_in(ccmr__pool_lane *lane)
     ccmr__pool_lane_lock(lane);
     for (extent = ccmr__pool_first(&lane->set); extent != NULL;
          extent = ccmr__pool_next(&lane->set, extent)) {
-        if (!ccmr__pool_settled(&extent->waits)) {
+        if (!is_settled(extent)) {
             bytes += extent->bytes;
         }
     }
@@ -301,11 +308,23 @@ static size_t pending_in(ccmr__pool_lane *lane)
     return bytes;
 }
 
+/* Nobody is asked what has finished meanwhile. */
+static size_t count_pending(ccmr__pool *pool)
+{
+    ccmr__pool_lane *lane =
+        atomic_load_explicit(&pool->lanes, memory_order_acquire);
+    size_t bytes = pending_in(pool->common);
+
+    for (; lane != NULL; lane = lane->next) {
+        bytes += pending_in(lane);
+    }
+    return bytes;
+}
+
 size_t ccmr__pool_pending(ccmr__pool *pool)
 {
     ccmr__pool_lane *lane;
     ccmr__scope scope;
-    size_t bytes;
 
     if (ccmr__scope_enter(&scope, pool->device, CCMR__SCOPE_RELAXED) ==
         CCMR_SUCCESS) {
@@ -316,12 +335,7 @@ size_t ccmr__pool_pending(ccmr__pool *pool)
         }
         ccmr__scope_leave(&scope);
     }
-    bytes = pending_in(pool->common);
-    for (lane = atomic_load_explicit(&pool->lanes, memory_order_acquire);
-         lane != NULL; lane = lane->next) {
-        bytes += pending_in(lane);
-    }
-    return bytes;
+    return count_pending(pool);
 }
 
 ccmr_status ccmr__pool_trim(void *object, size_t keep,
@@ -340,11 +354,15 @@ ccmr_status ccmr__pool_trim(void *object, size_t keep,
     (void)ccmr__pool_steal(pool, NULL, NULL);
     cover_all(pool);
     result->released_bytes = ccmr__pool_release(pool, keep, &refused);
+    if (refused == CCMR_SUCCESS && count_pending(pool) != 0) {
+        /* The events are of just now: some may be done by this time. */
+        result->released_bytes += ccmr__pool_release(pool, keep, &refused);
+    }
     ccmr__scope_leave(&scope);
     if (refused != CCMR_SUCCESS) {
         return refused;
     }
-    result->pending_bytes = ccmr__pool_pending(pool);
+    result->pending_bytes = count_pending(pool);
     *ccmr__error() = before;
     return CCMR_SUCCESS;
 }
