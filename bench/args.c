@@ -43,7 +43,8 @@ enum {
     KEY_LENIENT,
     KEY_DEFAULT_STREAM,
     KEY_IDLE,
-    KEY_BUSY
+    KEY_BUSY,
+    KEY_SCALE
 };
 
 #define ON(name) (1u << SCENARIO_##name)
@@ -61,10 +62,10 @@ static const struct argp_option options[] = {
      "a stack of resources, such as 'limiting bytes=8GiB | device_pool'", 1},
     {"peer", KEY_PEER, "NAME", 0,
      "a peer that calls no code of the library: see --list", 1},
-    {"buffers", KEY_BUFFERS, "both", OPTION_ARG_OPTIONAL,
-     "stacks through ccmr_buffer_create and _close (both: and without)", 1},
-    {"registered", KEY_REGISTERED, "both", OPTION_ARG_OPTIONAL,
-     "streams registered with the library (both: and not)", 1},
+    {"buffers", KEY_BUFFERS, "yes|no|both", OPTION_ARG_OPTIONAL,
+     "stacks through ccmr_buffer_create and _close (no; alone: yes)", 1},
+    {"registered", KEY_REGISTERED, "yes|no|both", OPTION_ARG_OPTIONAL,
+     "streams registered with the library (no; alone: yes)", 1},
     {NULL, 0, NULL, 0, "How it is run:", 2},
     {"driver", KEY_DRIVER, "cuda|sim|auto", 0,
      "which driver, or a driver library's path; auto, the default, takes "
@@ -84,7 +85,8 @@ static const struct argp_option options[] = {
     {"live", KEY_LIVE, "N", 0,
      "mix, threads, contents: blocks that are live on each thread", 3},
     {"threads", KEY_THREADS, "N,...|as-logged", 0,
-     "threads: how many (1,4,16); replay: as-logged gives each logged thread "
+     "threads: how many (1,2,4,8,16); replay: as-logged gives each logged "
+     "thread "
      "one, still in the order of the log",
      3},
     {"streams", KEY_STREAMS, "N", 0,
@@ -108,6 +110,8 @@ static const struct argp_option options[] = {
      "replay: what stands for the logged default stream (created: a stream "
      "that synchronises with no other)",
      3},
+    {"scale", KEY_SCALE, "N", 0,
+     "replay, budget, grown: take all logged sizes N times (1)", 3},
     {"lenient", KEY_LENIENT, NULL, 0,
      "replay: skip and count rows that cannot be right", 3},
     {"log", KEY_LOG, "OUT", 0,
@@ -142,6 +146,7 @@ static const struct {
     {KEY_REGISTERED, ON_RUN, "registered"},
     {KEY_BUFFERS, ON_RUN, "buffers"},
     {KEY_LENIENT, ON_TRACES, "lenient"},
+    {KEY_SCALE, ON_TRACES, "scale"},
     {KEY_DEFAULT_STREAM, ON_TRACES, "default-stream"},
     {KEY_IDLE, ON_MEMORY, "idle"},
     {KEY_BUSY, ON_MEMORY, "busy"},
@@ -313,11 +318,14 @@ static void read_limit(args *made, struct argp_state *state, const char *text)
 static either either_of(struct argp_state *state, const char *name,
                         const char *text)
 {
-    if (text == NULL) {
+    if (text == NULL || strcmp(text, "yes") == 0) {
         return EITHER_ON;
     }
+    if (strcmp(text, "no") == 0) {
+        return EITHER_OFF;
+    }
     if (strcmp(text, "both") != 0) {
-        argp_error(state, "--%s=%s: only 'both' can be said", name, text);
+        argp_error(state, "--%s=%s: yes, no or both are expected", name, text);
     }
     return EITHER_BOTH;
 }
@@ -407,6 +415,9 @@ static error_t read_amount(int key, char *text, struct argp_state *state,
         return 0;
     case KEY_WRITE:
         read_write(made, state, text);
+        return 0;
+    case KEY_SCALE:
+        made->scale = number_of(state, "scale", text, 1, UINT32_MAX);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -60,6 +60,7 @@ typedef struct args {
     unsigned repeat; /* 0: not said */
     uint64_t limit_ns;
     uint64_t seed;
+    uint64_t scale; /* of logged sizes; 0: not said */
     uint64_t write_bytes;
     bool write_said;
     bool idle;

@@ -236,10 +236,12 @@ static void introduce(const job *in)
 
 static void explain_times(const job *in, bool brief)
 {
-    (void)printf("ns/op      host time of an operation: median of whole "
-                 "passes%s\n"
-                 "allocate   and free: single calls, of which %" PRIu64
-                 " ns are taken off for the clock\n",
+    (void)printf("ns/op      host time of an operation: a mean, the "
+                 "median of whole passes%s\n"
+                 "allocate   and free: single calls in a pass of their own; "
+                 "the %" PRIu64 " ns that reading the\n"
+                 "           clock takes (median of 10000) are taken off "
+                 "each\n",
                  brief ? "" : ", the least and the most",
                  in->where.clock_cost);
     if (!brief) {

@@ -83,10 +83,11 @@ static bool plan_mixes(job *in)
 
 static bool plan_threads(job *in)
 {
-    static const size_t usual[] = {1, 4, 16};
+    static const size_t usual[] = {1, 2, 4, 8, 16};
     const args *asked = in->asked;
     const size_t *counts = asked->thread_count > 0 ? asked->threads : usual;
-    size_t count = asked->thread_count > 0 ? asked->thread_count : 3;
+    size_t count = asked->thread_count > 0 ? asked->thread_count
+                                           : sizeof(usual) / sizeof(usual[0]);
     size_range sizes =
         asked->size_count > 0 ? asked->sizes[0] : mixes[0].sizes;
 

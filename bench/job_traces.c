@@ -12,7 +12,8 @@
 
 static int read_one(job *in, const char *word)
 {
-    trace_options options = {.lenient = in->asked->lenient};
+    trace_options options = {.lenient = in->asked->lenient,
+                             .scale = in->asked->scale};
     char path[TRACE_PATH];
     trace_error error;
 

@@ -118,10 +118,14 @@ static void note_failure(lane *in, size_t at, ccmr_status status)
 static void note_reserved(observer *watch, const instance *on, size_t at)
 {
     timeline *line = watch->line;
+    uint64_t live = atomic_load_explicit(&watch->live, memory_order_relaxed);
     bool point = line != NULL && line->interval != 0 &&
                  at % line->interval == 0 && line->count < line->room;
     figures now;
 
+    if (line != NULL && live > line->live) {
+        line->live = live;
+    }
     if (!point && !watch->watch_reserved) {
         return;
     }
@@ -134,7 +138,8 @@ static void note_reserved(observer *watch, const instance *on, size_t at)
     driver_count_pause(false);
     if (point) {
         line->points[line->count++] = (timeline_point){
-            .op = at, .live = watch->live, .reserved = now.reserved};
+            .op = at, .live = line->live, .reserved = now.reserved};
+        line->live = live;
     }
 }
 

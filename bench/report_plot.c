@@ -3,7 +3,8 @@
  * Pictures. Beside OUT.svg stand OUT.dat and OUT.gp, what gnuplot made it of:
  *
  *   OUT.dat   blocks parted by two empty lines: first one row a result, for
- *             the bars; then the timeline of each result that has one
+ *             the bars, if anything was timed; then the timeline of each
+ *             result that has one
  *   OUT.gp    a panel of memory for each trace, and one of bars
  */
 #include "bench/report.h"
@@ -71,7 +72,8 @@ static void quoted_put(FILE *to, const char *text)
 /* Whether two results have a panel for their memory in common. */
 static bool same_panel(const result *one, const result *other)
 {
-    return one->what == other->what && one->registered == other->registered;
+    return one->what == other->what && one->registered == other->registered &&
+           one->work == other->work;
 }
 
 /* What a result is called in a picture. */
@@ -92,13 +94,18 @@ static void label_put(FILE *to, const result *of, const report *in)
     quoted_put(to, label);
 }
 
-static bool data_write(const picture *of, const report *what)
+static bool is_timed(const report *what)
 {
-    FILE *file = report_open(of->data);
-
-    if (file == NULL) {
-        return false;
+    for (size_t i = 0; i < what->count; i++) {
+        if (what->results[i].repetitions > 0) {
+            return true;
+        }
     }
+    return false;
+}
+
+static void times_write(FILE *file, const report *what)
+{
     (void)fputs("# label, ns per operation: median, least, most\n", file);
     for (size_t i = 0; i < what->count; i++) {
         const result *one = &what->results[i];
@@ -110,25 +117,44 @@ static bool data_write(const picture *of, const report *what)
         (void)fprintf(file, " %.2f %.2f %.2f\n", one->ns_median, one->ns_least,
                       one->ns_most);
     }
+    (void)fputs("\n\n", file);
+}
+
+static void timeline_write(FILE *file, const result *of, const report *what)
+{
+    (void)fputs("# operation, most live GiB since the last row, reserved "
+                "GiB: ",
+                file);
+    label_put(file, of, what);
+    (void)fputc('\n', file);
+    for (size_t i = 0; i < of->line.count; i++) {
+        const timeline_point *point = &of->line.points[i];
+
+        (void)fprintf(file, "%zu %.6f ", point->op, (double)point->live / GIB);
+        if (point->reserved == FIGURE_UNKNOWN) {
+            (void)fputs("NaN\n", file);
+        } else {
+            (void)fprintf(file, "%.6f\n", (double)point->reserved / GIB);
+        }
+    }
+    (void)fputs("\n\n", file);
+}
+
+static bool data_write(const picture *of, const report *what)
+{
+    FILE *file = report_open(of->data);
+
+    if (file == NULL) {
+        return false;
+    }
+    if (is_timed(what)) {
+        times_write(file, what);
+    }
     for (size_t i = 0; i < what->count; i++) {
         const timeline *line = &what->results[i].line;
 
-        if (line->count == 0) {
-            continue;
-        }
-        (void)fputs("\n\n# operation, live GiB, reserved GiB: ", file);
-        label_put(file, &what->results[i], what);
-        (void)fputc('\n', file);
-        for (size_t j = 0; j < line->count; j++) {
-            const timeline_point *point = &line->points[j];
-
-            (void)fprintf(file, "%zu %.6f ", point->op,
-                          (double)point->live / GIB);
-            if (point->reserved == FIGURE_UNKNOWN) {
-                (void)fputs("NaN\n", file);
-            } else {
-                (void)fprintf(file, "%.6f\n", (double)point->reserved / GIB);
-            }
+        if (line->count > 0) {
+            timeline_write(file, &what->results[i], what);
         }
     }
     return report_close(of->data, file);
@@ -171,10 +197,17 @@ static void lines_put(FILE *to, const picture *of, const report *what,
                       size_t first, size_t *block)
 {
     const result *one = &what->results[first];
+    size_t end = panel_end(what, first);
+    char title[512];
 
+    (void)snprintf(title, sizeof(title),
+                   "%.300s%s%s%s: memory over its operations",
+                   one->what->label, one->registered ? ", registered" : "",
+                   one->work != WORK_ANY ? ", " : "",
+                   one->work != WORK_ANY ? work_name(one->work) : "");
     (void)fputs("set title noenhanced ", to);
-    quoted_put(to, one->what->label);
-    (void)fputs("\nset xlabel 'operation'\nset ylabel 'GiB'\n"
+    quoted_put(to, title);
+    (void)fputs("\nset ylabel 'GiB'\n"
                 "set autoscale xfix\nset yrange [0:*]\n"
                 "set key outside below center horizontal noenhanced\nplot ",
                 to);
@@ -183,14 +216,16 @@ static void lines_put(FILE *to, const picture *of, const report *what,
                   " index %zu using 1:2 with filledcurves y1=0 fillcolor "
                   "'#d0d0d0' title 'live'",
                   *block);
-    for (size_t i = first; i < panel_end(what, first); i++) {
+    for (size_t i = first; i < end; i++) {
         if (what->results[i].line.count == 0) {
             continue;
         }
         (void)fputs(", \\\n  ", to);
         quoted_put(to, of->data);
-        (void)fprintf(to, " index %zu using 1:3 with lines linewidth 2 title ",
-                      (*block)++);
+        /* Later lines are thinner: where they meet, both are seen. */
+        (void)fprintf(to,
+                      " index %zu using 1:3 with lines linewidth %zu title ",
+                      (*block)++, end - i < 4 ? 2 * (end - i) : 8);
         quoted_put(to, what->results[i].name);
     }
     (void)fputs("\nreset\n", to);
@@ -216,8 +251,9 @@ static void bars_put(FILE *to, const picture *of, const report *what)
 static bool script_write(const picture *of, const report *what)
 {
     FILE *file = report_open(of->script);
-    size_t rows = panels(what) + 1;
-    size_t block = 1;
+    bool timed = is_timed(what);
+    size_t rows = panels(what) + timed;
+    size_t block = timed;
 
     if (file == NULL) {
         return false;
@@ -236,7 +272,9 @@ static bool script_write(const picture *of, const report *what)
          at = next_timeline(what, panel_end(what, at))) {
         lines_put(file, of, what, at, &block);
     }
-    bars_put(file, of, what);
+    if (timed) {
+        bars_put(file, of, what);
+    }
     (void)fputs("unset multiplot\n", file);
     return report_close(of->script, file);
 }
@@ -276,13 +314,11 @@ static bool gnuplot_run(const picture *of)
 bool report_plot(const char *path, const report *what)
 {
     picture of;
-    bool timed = false;
 
-    for (size_t i = 0; i < what->count; i++) {
-        timed = timed || what->results[i].repetitions > 0;
-    }
-    if (!timed) {
-        (void)fprintf(stderr, "cucoremr-bench: --plot %s: nothing was timed\n",
+    if (!is_timed(what) && panels(what) == 0) {
+        (void)fprintf(stderr,
+                      "cucoremr-bench: --plot %s: nothing was timed or "
+                      "drawn\n",
                       path);
         return false;
     }

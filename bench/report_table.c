@@ -68,10 +68,10 @@ static const unsigned column_in[COLUMN_COUNT] = {
     [COLUMN_SPREAD] = TABLE_FULL,
     [COLUMN_ALLOC_P50] = TABLE_TIMED,
     [COLUMN_ALLOC_P99] = TABLE_TIMED,
-    [COLUMN_ALLOC_MAX] = TABLE_FULL,
+    [COLUMN_ALLOC_MAX] = TABLE_TIMED,
     [COLUMN_FREE_P50] = TABLE_TIMED,
     [COLUMN_FREE_P99] = TABLE_TIMED,
-    [COLUMN_FREE_MAX] = TABLE_FULL,
+    [COLUMN_FREE_MAX] = TABLE_TIMED,
     [COLUMN_CALLS] = TABLE_FULL | TABLE_GROWN,
     [COLUMN_MAPPING] = TABLE_GROWN,
     [COLUMN_WAITING] = TABLE_GROWN,
@@ -145,8 +145,9 @@ static void counts_put(row *to, const result *of)
         (void)units_ns(of->waiting_ns, to->cells[COLUMN_WAITING]);
     }
     if (of->failures > 0) {
-        (void)strcpy(to->cells[COLUMN_NS], "FAILED");
-        (void)strcpy(to->cells[COLUMN_CALLS], "FAILED");
+        (void)strcpy(
+            to->cells[of->work == WORK_ANY ? COLUMN_NS : COLUMN_CALLS],
+            "FAILED");
     }
 }
 
@@ -349,6 +350,12 @@ static void notes_put(FILE *to, const result *of, bool with_calls)
     }
 }
 
+/* Whether few calls took so long that they are most of a mean. */
+static bool has_outliers(const result *of)
+{
+    return of->repetitions > 0 && of->ns_median > of->operation.p99;
+}
+
 /* What a trace held beside its events. */
 static void trace_put(FILE *to, const trace *of)
 {
@@ -368,6 +375,20 @@ static void trace_put(FILE *to, const trace *of)
         if (notes[i].count > 0) {
             (void)fprintf(to, "  the log has %zu %s\n", notes[i].count,
                           notes[i].what);
+        }
+    }
+}
+
+static void outliers_put(FILE *to, const result *results, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (has_outliers(&results[i])) {
+            (void)fputs("  where ns/op, a mean, is above p99: few calls took "
+                        "most of the time (see max), as\n"
+                        "  those do that take new memory, or in which the "
+                        "system ran something else\n",
+                        to);
+            return;
         }
     }
 }
@@ -400,6 +421,7 @@ void report_table(FILE *to, const report *what)
                       !what->brief &&
                           (i == 0 || what->results[j].what->whole));
         }
+        outliers_put(to, &what->results[i], count);
         if (what->results[i].what->trace != NULL) {
             trace_put(to, what->results[i].what->trace);
         }

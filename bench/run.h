@@ -51,6 +51,7 @@ typedef struct timeline {
     size_t count;
     size_t room;
     size_t interval; /* operations from point to point; 0: none wanted */
+    uint64_t live;   /* the most since the last point */
 } timeline;
 
 /* What is watched in RUN_OBSERVED. */

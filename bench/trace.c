@@ -27,6 +27,7 @@ typedef struct reader {
     trace *made;
     trace_error *error;
     bool lenient;
+    uint64_t scale;
     size_t row;
     size_t event_room;
     live_block *blocks;
@@ -337,6 +338,13 @@ static bool add_line(reader *in, const log_columns *columns, char *line,
                WRONG(in, "%.180s%s", message,
                      cut ? " (the file stops within the row)" : "");
     }
+    if (__builtin_mul_overflow(row.bytes, in->scale, &row.bytes) ||
+        row.bytes > PTRDIFF_MAX) {
+        return WRONG(in,
+                     "%" PRIu64 " times its size is more than a block can "
+                     "have",
+                     in->scale);
+    }
     return add_row(in, &row);
 }
 
@@ -421,7 +429,9 @@ static bool read_all(reader *in, const char *path)
 trace *trace_read(const char *path, const trace_options *options,
                   trace_error *error)
 {
-    reader in = {.error = error, .lenient = options->lenient};
+    reader in = {.error = error,
+                 .lenient = options->lenient,
+                 .scale = options->scale != 0 ? options->scale : 1};
     bool good;
 
     error->row = 0;

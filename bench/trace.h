@@ -54,7 +54,8 @@ typedef struct trace {
 } trace;
 
 typedef struct trace_options {
-    bool lenient; /* count what cannot be right, and go on */
+    bool lenient;   /* count what cannot be right, and go on */
+    uint64_t scale; /* all sizes are taken so many times; 0 is 1 */
 } trace_options;
 
 typedef struct trace_error {

@@ -14,6 +14,13 @@ tap_scripts += \
 tsan_tests += \
 	tests/bench/threads.sh
 
+tap_tests += \
+	tests/bench/budget_text_test
+
+tests_bench_budget_text_test_SOURCES = tests/bench/budget_text_test.c
+tests_bench_budget_text_test_LDADD = \
+	bench/libccmr-bench.la tests/support/libccmr-tap.la
+
 if HAVE_CRITERION
 criterion_tests += \
 	tests/unit/trace_test

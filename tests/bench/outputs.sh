@@ -141,6 +141,22 @@ ok "JSON alone on standard output" sh -c '
     "$abs_top_builddir/cucoremr-bench"
 ok "is JSON alone" check "len(results) == 4" only.json
 
+ok "--registered yes and no" exits 0 bench pair $quick $pool --size 256 \
+    --registered=yes --buffers=no --json yes.json
+ok "are those alone" check "
+    [(r['registered'], r['stack']) for r in results] ==
+    [(True, 'device_pool')]" yes.json
+ok "--registered=maybe" says "yes, no or both" 2 bench pair $quick $pool \
+    --registered=maybe
+ok "threads as they come" exits 0 bench threads --operations 20 --repeat 1 \
+    $pool --json usual.json
+ok "are 1 to 16, 128 blocks live on each" check "
+    [(r['threads'], r['streams'], r['live']) for r in results] ==
+    [(n, n, 128) for n in (1, 2, 4, 8, 16)]" usual.json
+ok "streams as they come" exits 0 bench streams $quick $pool --json eight.json
+ok "are 8, of 1 MiB" check "[(r['streams'], r['max_bytes']) for r in results]
+    == [(8, 2**20)]" eight.json
+
 # Pictures.
 ok "a picture's name" says ".svg" 1 bench pair $quick $pool --size 256 \
     --plot x.jpg
@@ -148,6 +164,15 @@ if have gnuplot; then
     ok "a picture" exits 0 bench replay gnn_train --repeat 1 $pool \
         --stack 'stream_ordered | device_plain' --plot 'a "picture".svg'
     ok "is there" grep -q '</svg>' 'a "picture".svg'
+    ok "memory alone" exits 0 bench grown gnn_train --idle --busy $pool \
+        --plot grown.svg
+    ok "has two panels, none of times" sh -c '
+        grep -q "gnn_train, idle" grown.gp && grep -q "gnn_train, busy" \
+            grown.gp && ! grep -q "Host time" grown.gp &&
+            grep -q "</svg>" grown.svg'
+    # Between two points nothing is lost.
+    ok "the live line has its peak" awk '/^[0-9]/ && $2 + 0 > most { most = $2 }
+        END { exit !(most > 3.56 && most < 3.58) }' grown.dat
 else
     skip "no gnuplot"
 fi

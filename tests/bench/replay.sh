@@ -98,6 +98,26 @@ ok "a free of something unknown" says "unknown.csv: row 7: free of 0x99" 1 \
 ok "is skipped if asked" says "the log has 1 frees of what it does not" 0 \
     bench replay unknown.csv --stack device_pool --lenient
 
+# Sizes times a number; seconds and 0x0 as others write them.
+{
+    echo $header
+    echo 1,0.000000,allocate,0x775400000,16777216,0x0
+    echo 1,0.000180,allocate,0x848b10000,16384,0x0
+    echo 1,0.000241,free,0x775400000,16777216,0x0
+    echo 1,0.000300,free,0x848b10000,16384,0x0
+} >seconds.csv
+ok "another writer's log, scaled" exits 0 bench replay seconds.csv \
+    --scale 3 --default-stream legacy --stack device_pool --json scaled.json
+ok "has thrice the bytes" check "results[0]['operations'] == 4 and
+    results[0]['streams'] == 1 and
+    results[0]['peak_live_bytes'] == 3 * (16777216 + 16384)" scaled.json
+{
+    echo $header
+    echo 1,0.0,allocate,0x10,4611686018427387904,0x0
+} >huge.csv
+ok "too large when scaled" says "row 2: 2 times its size" 1 \
+    bench replay huge.csv --scale 2
+
 # Streams.
 multi=vit_multistream_infer
 ok "streams folded" exits 0 bench replay $multi --repeat 1 --streams 2 \
