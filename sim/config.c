@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cost.h"
 #include "sim/device.h"
 #include "sim/order.h"
 #include "sim/schedule.h"
@@ -155,10 +156,12 @@ void sim_configure(void)
     read_bytes("CUCOREMR_SIM_MEMORY", &capacity);
     read_mode();
     read_hidden();
-    sim.strict = read_number("CUCOREMR_SIM_STRICT", 0, 1, &number) &&
-                 number != 0;
+    sim.strict =
+        read_number("CUCOREMR_SIM_STRICT", 0, 1, &number) && number != 0;
     sim_order_check(read_number("CUCOREMR_SIM_ORDER", 0, 1, &number) &&
                     number != 0);
+    sim_cost_count(read_number("CUCOREMR_SIM_COSTS", 0, 1, &number) &&
+                   number != 0);
     sim_devices_default(capacity);
     sim_note_special();
 }

@@ -7,6 +7,7 @@
 #include "sim/capture.h"
 #include "sim/config.h"
 #include "sim/context.h"
+#include "sim/cost.h"
 #include "sim/device.h"
 #include "sim/event.h"
 #include "sim/fault.h"
@@ -109,6 +110,7 @@ static void forget_everything(void)
     sim_hazards_forget();
     sim_order_check(false);
     sim_log_start(0);
+    sim_cost_forget();
     memset(sim.calls, 0, sizeof sim.calls);
     memset(sim.hidden, 0, sizeof sim.hidden);
     sim.hidden_any = false;
@@ -408,6 +410,68 @@ static int log_read(size_t index, ccmr_sim_record *record)
                                : -1;
 }
 
+/* Costs. */
+
+static int set_costs(int on)
+{
+    if (!sim_control_begin()) {
+        return -1;
+    }
+    sim_cost_count(on != 0);
+    return sim_control_end(0);
+}
+
+static int forget_costs(void)
+{
+    if (!sim_control_begin()) {
+        return -1;
+    }
+    sim_cost_forget();
+    return sim_control_end(0);
+}
+
+/* A number about the call of that name, or all calls; 0 for unknown names. */
+static uint64_t about_call(const char *call,
+                           uint64_t (*number)(enum sim_call call))
+{
+    enum sim_call which = SIM_CALL_COUNT;
+    uint64_t found = 0;
+
+    if (!sim_control_begin()) {
+        return 0;
+    }
+    if (call != NULL) {
+        which = sim_call_find(call);
+    }
+    if (call == NULL || which != SIM_CALL_COUNT) {
+        found = number(which);
+    }
+    sim_control_end(0);
+    return found;
+}
+
+static uint64_t cost(const char *call)
+{
+    return about_call(call, sim_cost_of);
+}
+
+static uint64_t cost_unknown(const char *call)
+{
+    return about_call(call, sim_cost_unknown);
+}
+
+static uint64_t thread_cost(void)
+{
+    uint64_t ps;
+
+    if (!sim_control_begin()) {
+        return 0;
+    }
+    ps = sim_self_unlocked()->cost;
+    sim_control_end(0);
+    return (ps + 500) / 1000;
+}
+
 /* Looking inside. */
 
 static void *peek(uint64_t address, size_t bytes)
@@ -482,4 +546,9 @@ const ccmr_sim_table ccmr_sim_control = {
     .learned = sim_control_learned,
     .not_freed = sim_control_not_freed,
     .set_peers = set_peers,
+    .set_costs = set_costs,
+    .cost = cost,
+    .thread_cost = thread_cost,
+    .cost_unknown = cost_unknown,
+    .forget_costs = forget_costs,
 };

@@ -14,6 +14,7 @@
 
 #include "sim/capture.h"
 #include "sim/context.h"
+#include "sim/cost.h"
 #include "sim/fault.h"
 #include "sim/log.h"
 #include "sim/stream.h"
@@ -295,6 +296,9 @@ CUresult sim_leave(struct sim_frame *frame, CUresult res, CUstream stream,
     }
     if (frame->forced) {
         res = frame->forced_result;
+    }
+    if (sim.costs) {
+        sim_cost_note(frame, res, stream);
     }
     if (sim.log != NULL) {
         sim_log_note(frame, res, stream, object, other, bytes);

@@ -29,6 +29,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/control.h \
 	sim/control_order.c \
 	sim/copy.c \
+	sim/cost.c \
+	sim/cost.h \
 	sim/device.c \
 	sim/device.h \
 	sim/entry.c \

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "sim/cost.h"
 #include "sim/device.h"
 #include "sim/virtual.h"
 
@@ -106,6 +107,7 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t size,
     if (size > SIM_BLOCK_MOST) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    sim_cost_sized(SIM_COST_CREATE, size);
     return sim_piece_create(properties, size, handle);
 }
 
@@ -127,6 +129,7 @@ static CUresult release(const struct sim_thread *self,
     if (holder == NULL || holder->handles == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    sim_cost_sized(SIM_COST_RELEASE, holder->piece->size);
     sim_holder_release(holder);
     return CUDA_SUCCESS;
 }

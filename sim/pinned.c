@@ -3,6 +3,7 @@
 #include "sim/memory.h"
 
 #include "sim/context.h"
+#include "sim/cost.h"
 #include "sim/order.h"
 #include "sim/schedule.h"
 
@@ -42,6 +43,7 @@ static CUresult allocate(struct sim_thread *self, void **address, size_t bytes,
     region->context = context;
     region->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
     *address = (void *)region->base;
+    sim_cost_sized(SIM_COST_PINNED_ALLOCATE, bytes);
     sim_order_give(region->base, bytes, NULL);
     return CUDA_SUCCESS;
 }
@@ -86,6 +88,7 @@ static CUresult free_host(void *address)
     if (region == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    sim_cost_sized(SIM_COST_PINNED_FREE, region->asked);
     sim_order_take(region->base, region->asked, NULL);
     sim_region_free(region);
     return CUDA_SUCCESS;

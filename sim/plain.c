@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "sim/context.h"
+#include "sim/cost.h"
 #include "sim/device.h"
 #include "sim/extent.h"
 #include "sim/graph_block.h"
@@ -162,6 +163,7 @@ static CUresult allocate(struct sim_thread *self, CUdeviceptr *address,
     res = bytes > LARGE ? allocate_large(context, bytes, address)
                         : allocate_small(context, bytes, address);
     if (res == CUDA_SUCCESS) {
+        sim_cost_sized(SIM_COST_PLAIN_ALLOCATE, bytes);
         sim_order_give(*address, bytes, NULL);
     }
     return res;
@@ -221,6 +223,7 @@ static CUresult free_memory(CUdeviceptr address)
     sim_order_take(address, block.size, NULL);
     switch (block.region->kind) {
     case SIM_REGION_CHUNK:
+        sim_cost_sized(SIM_COST_PLAIN_FREE, block.size);
         sim_block_remove(block.extent);
         put_small(block.extent);
         break;
@@ -228,6 +231,7 @@ static CUresult free_memory(CUdeviceptr address)
         sim_pool_free_now(block.extent);
         break;
     case SIM_REGION_PLAIN:
+        sim_cost_sized(SIM_COST_PLAIN_FREE, block.size);
         free_region(block.region);
         break;
     case SIM_REGION_GRAPH:

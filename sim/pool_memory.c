@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "sim/cost.h"
 #include "sim/device.h"
 
 #define HOST_WINDOW ((size_t)1 << 30)
@@ -255,6 +256,9 @@ CUresult sim_pool_grow(struct sim_pool *pool, size_t size)
     if (!charge(pool, cost)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    if (pool->device >= 0) {
+        sim_cost_sized(SIM_COST_POOL_GROW, cost);
+    }
     return fill_hole(pool, best, cost, size);
 }
 
@@ -295,6 +299,9 @@ err_put_back:
 static void make_hole(struct sim_pool *pool, struct sim_extent *extent)
 {
     sim_region_forget(extent->region, extent->base, extent->size);
+    if (pool->device >= 0) {
+        sim_cost_sized(SIM_COST_POOL_SHRINK, extent->size);
+    }
     uncharge(pool, extent->size);
     put_hole(pool, extent);
     if (is(extent->next, SIM_EXTENT_HOLE)) {

@@ -27,6 +27,7 @@
  *     CUCOREMR_SIM_HIDE            name,name: calls that are not there
  *     CUCOREMR_SIM_STRICT          1: a hazard ends the process (0)
  *     CUCOREMR_SIM_ORDER           1: the order of accesses is checked (0)
+ *     CUCOREMR_SIM_COSTS           1: what calls would take is counted (0)
  *
  * What is set through the table later counts instead. This header needs
  * neither cuda.h nor any other header of the project; stream handles are given
@@ -300,6 +301,25 @@ typedef struct ccmr_sim_table {
     /** Can a device reach the memory of another one? All can at first; takes
      *  effect for what is asked for from now on. */
     int (*set_peers)(int device, int peer, int on);
+
+    /* Costs. What calls took on an H200 (driver 580.159.04; one thread, idle
+     * streams) is added up as they are made: an estimate, the same in every
+     * run, of the host's time in a driver. By size are: plain and pinned
+     * memory, and virtual memory by each handle that a call covers; pools
+     * also by what they take from and give back to their device. Not in it:
+     * waiting for work, and what threads cost each other. A call that was
+     * never measured has no cost and is counted; so is one that fails. */
+
+    /** Begin (1) or end (0), as with CUCOREMR_SIM_COSTS=1. */
+    int (*set_costs)(int on);
+    /** Nanoseconds of all threads in calls of that name, or in all (NULL). */
+    uint64_t (*cost)(const char *call);
+    /** Nanoseconds of the calling thread. */
+    uint64_t (*thread_cost)(void);
+    /** How many calls of that name, or of all, were made that are not in it. */
+    uint64_t (*cost_unknown)(const char *call);
+    /** Count from 0 again. */
+    int (*forget_costs)(void);
 } ccmr_sim_table;
 
 /** The table itself; found by dlsym. */

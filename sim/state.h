@@ -49,6 +49,9 @@ struct sim_thread {
     unsigned callbacks;
     /** The call that it is in, for messages. */
     enum sim_call call;
+    /** Picoseconds that its calls are estimated to take, cost.h: all of
+     *  them, and what is known yet of the one that it is in. */
+    uint64_t cost, cost_of_call;
     /** Its per-thread default streams, one a context. */
     struct sim_stream *own_streams;
 };
@@ -96,10 +99,11 @@ struct sim_state {
 
     struct sim_thread *threads;
     uint64_t thread_serial;
-    unsigned captures; /**< captures that have not ended */
+    unsigned captures;             /**< captures that have not ended */
     struct sim_user_object *dying; /**< destructors to be called */
-    bool order;        /**< the order of accesses is checked */
-    bool strict;       /**< hazards end the process */
+    bool order;                    /**< the order of accesses is checked */
+    bool strict;                   /**< hazards end the process */
+    bool costs; /**< what calls are estimated to take is counted */
 };
 
 extern struct sim_state sim;

@@ -4,6 +4,7 @@
 #include "sim/virtual.h"
 
 #include "sim/addresses.h"
+#include "sim/cost.h"
 
 static bool is_page_multiple(uint64_t number)
 {
@@ -89,6 +90,7 @@ static CUresult map(const struct sim_thread *self, CUdeviceptr address,
     if (offset != 0 || size != holder->piece->size) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
+    sim_cost_sized(SIM_COST_MAP, size);
     return sim_mapping_add(holder, address);
 }
 
@@ -125,6 +127,7 @@ static CUresult unmap(CUdeviceptr address, size_t size)
             return CUDA_SUCCESS;
         }
         address = mapping->base + mapping->size;
+        sim_cost_sized(SIM_COST_UNMAP, mapping->size);
         sim_mapping_remove(mapping);
     }
 }

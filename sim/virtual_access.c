@@ -2,6 +2,7 @@
 /* Who may use a mapping. */
 #include "sim/virtual.h"
 
+#include "sim/cost.h"
 #include "sim/device.h"
 
 static bool is_host(const CUmemLocation *location)
@@ -92,6 +93,7 @@ static CUresult set_access(CUdeviceptr address, size_t size,
         for (i = 0; i < count && res == CUDA_SUCCESS; i++) {
             res = set_entry(mapping, &entries[i]);
         }
+        sim_cost_sized(SIM_COST_ACCESS, mapping->size);
         address += mapping->size;
     }
     return res;

@@ -39,6 +39,8 @@ void driver_load(void)
     unsetenv("CUCOREMR_SIM_DRIVER_VERSION");
     unsetenv("CUCOREMR_SIM_HIDE");
     unsetenv("CUCOREMR_SIM_STRICT");
+    unsetenv("CUCOREMR_SIM_ORDER");
+    unsetenv("CUCOREMR_SIM_COSTS");
     library = dlopen(path != NULL ? path : "libcucoremr-sim.so",
                      RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {

@@ -6,6 +6,7 @@ simulation_tests = \
 	tests/simulation/captures \
 	tests/simulation/contents \
 	tests/simulation/context_events \
+	tests/simulation/costs \
 	tests/simulation/drain \
 	tests/simulation/faults \
 	tests/simulation/graphs \
@@ -41,6 +42,8 @@ tests_simulation_contents_SOURCES = tests/simulation/contents.c
 tests_simulation_contents_LDADD = $(simulation_ldadd)
 tests_simulation_context_events_SOURCES = tests/simulation/context_events.c
 tests_simulation_context_events_LDADD = $(simulation_ldadd)
+tests_simulation_costs_SOURCES = tests/simulation/costs.c
+tests_simulation_costs_LDADD = $(simulation_ldadd)
 tests_simulation_drain_SOURCES = tests/simulation/drain.c
 tests_simulation_drain_LDADD = $(simulation_ldadd)
 tests_simulation_faults_SOURCES = tests/simulation/faults.c
