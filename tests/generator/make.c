@@ -95,6 +95,8 @@ static uint64_t choose_size(maker *m, unsigned profile)
 
 static void choose_sizes(maker *m)
 {
+    uint64_t budget = program_bound(m->p, "limiting bytes=");
+    uint64_t hard = program_bound(m->p, " hard=");
     unsigned profile = chance_below(&m->dice, 4);
     size_t i;
 
@@ -110,7 +112,12 @@ static void choose_sizes(maker *m)
         m->sizes[0] = (1 + chance_below(&m->dice, 12)) * 256 * KIB;
         m->sizes[1] = 2 * MIB + chance_below(&m->dice, 3) * 4096;
     }
-    if (m->p->memory != 0) {
+    budget = hard < budget ? hard : budget;
+    if (budget != UINT64_MAX && chance_percent(&m->dice, 60)) {
+        for (i = 0; i < SIZES; i++) {
+            m->sizes[i] = (1 + chance_below(&m->dice, 8)) * budget / 16;
+        }
+    } else if (m->p->memory != 0) {
         for (i = 0; i < SIZES; i++) {
             m->sizes[i] = (1 + chance_below(&m->dice, 8)) * m->p->memory / 32;
         }
@@ -279,17 +286,17 @@ static void make_stream(maker *m)
     s->registered = o->word == AS_OURS || o->word == AS_REGISTERED;
 }
 
-static void make_destroy(maker *m)
+static void destroy_stream(maker *m, unsigned slot, uint8_t how)
 {
-    unsigned slot = pick_created(m, 0);
     op *o;
 
-    if (slot == PROGRAM_STREAMS) {
+    if (slot >= PROGRAM_STREAMS || !m->streams[slot].alive ||
+        m->streams[slot].capturing) {
         return;
     }
     o = emit(m, OP_DESTROY);
     o->stream = (uint8_t)slot;
-    o->word = (uint8_t)chance_below(&m->dice, 2);
+    o->word = how;
     memset(&m->streams[slot], 0, sizeof(m->streams[slot]));
     if (chance_percent(&m->dice, 60)) { /* the handle is used again */
         o = emit(m, OP_STREAM);
@@ -298,6 +305,13 @@ static void make_destroy(maker *m)
         m->streams[slot].alive = 1;
         m->streams[slot].kind = o->word;
     }
+}
+
+static void make_destroy(maker *m)
+{
+    unsigned slot = pick_created(m, 0);
+
+    destroy_stream(m, slot, (uint8_t)chance_below(&m->dice, 2));
 }
 
 static void make_on_created(maker *m, op_kind kind)
@@ -497,6 +511,8 @@ static void make_note(maker *m, op_kind kind)
     o->stream = stream;
     if (kind == OP_HOLD) {
         make_fill(m, slot, stream);
+    } else if (chance_percent(&m->dice, 25)) {
+        destroy_stream(m, stream, DESTROY_PLAIN);
     }
     if (chance_percent(&m->dice, 60)) {
         o = emit(m, OP_FREE);

@@ -346,3 +346,36 @@ unsigned program_read(program *p, FILE *from, const char **why)
     }
     return 0;
 }
+
+/* ---- what stacks say ------------------------------------------------------------- */
+
+uint64_t program_bytes(const char *text)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    uint64_t bytes = strtoull(text, &end, 10);
+    const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
+
+    for (; unit != NULL && unit >= units; unit--) {
+        bytes *= 1024;
+    }
+    return bytes;
+}
+
+uint64_t program_bound(const program *p, const char *option)
+{
+    const char *at = p->stack;
+    uint64_t least = UINT64_MAX;
+
+    while ((at = strstr(at, option)) != NULL) {
+        char text[32];
+        uint64_t bytes;
+
+        at += strlen(option);
+        (void)snprintf(text, sizeof(text), "%s", at);
+        text[strcspn(text, " ")] = '\0';
+        bytes = program_bytes(text);
+        least = bytes < least ? bytes : least;
+    }
+    return least;
+}

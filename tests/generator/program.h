@@ -150,6 +150,12 @@ void program_print(const program *p, FILE *to);
 /* 0, or the line in which something is wrong, told by `*why`. */
 unsigned program_read(program *p, FILE *from, const char **why);
 
+/* "64MiB" in bytes. */
+uint64_t program_bytes(const char *text);
+/* The least of all bounds that options of that name (with what stands before
+   it, and '=') set in the stack; UINT64_MAX: none. */
+uint64_t program_bound(const program *p, const char *option);
+
 /* Make one from a seed. stack, free_running, patient are set before, and so
    are those of threads, devices and memory that are not 0, and order if it is
    not -1; about `operations`

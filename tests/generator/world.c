@@ -257,39 +257,6 @@ static ccmr_sim_census census(void)
     return c;
 }
 
-/* "64MiB", as a resource tells it. */
-static uint64_t bytes_of(const char *text)
-{
-    static const char units[] = "KMGT";
-    char *end;
-    uint64_t bytes = strtoull(text, &end, 10);
-    const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
-
-    for (; unit != NULL && unit >= units; unit--) {
-        bytes *= 1024;
-    }
-    return bytes;
-}
-
-/* The least of all bounds that options of that name set in the stack. */
-static uint64_t least_bound(const char *stack, const char *option)
-{
-    const char *at = stack;
-    uint64_t least = UINT64_MAX;
-
-    while ((at = strstr(at, option)) != NULL) {
-        char text[32];
-        uint64_t bytes;
-
-        at += strlen(option);
-        (void)snprintf(text, sizeof(text), "%s", at);
-        text[strcspn(text, " ")] = '\0';
-        bytes = bytes_of(text);
-        least = bytes < least ? bytes : least;
-    }
-    return least;
-}
-
 static int keeps(const ccmr_resource *resource)
 {
     static const char *const names[] = {"pool", "stream_ordered", "subpool",
@@ -332,11 +299,11 @@ static void find_limit(model *m)
 {
     ccmr_resource *resource = m->resource;
     const char *stack = m->p->stack;
-    uint64_t hard = least_bound(stack, " hard=");
+    uint64_t hard = program_bound(m->p, " hard=");
     char text[64];
 
     m->limit = UINT64_MAX;
-    m->budget = least_bound(stack, "limiting bytes=");
+    m->budget = program_bound(m->p, "limiting bytes=");
     m->has_limit = m->budget != UINT64_MAX || hard != UINT64_MAX;
     m->budget = hard < m->budget ? hard : m->budget;
     m->has_capacity = m->p->memory != 0 || hard != UINT64_MAX ||
@@ -347,7 +314,7 @@ static void find_limit(model *m)
     if (strcmp(ccmr_resource_name(resource), "limiting") == 0 &&
         ccmr_resource_option_get(resource, "bytes", text, sizeof(text),
                                  NULL) == CCMR_SUCCESS) {
-        m->limit = bytes_of(text);
+        m->limit = program_bytes(text);
     }
 }
 
