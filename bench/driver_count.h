@@ -32,11 +32,16 @@ uint64_t driver_count_get(size_t i);
 typedef enum driver_time {
     DRIVER_TIME_MAPPING, /* reserving addresses, making memory, mapping it */
     DRIVER_TIME_WAITING, /* for a stream or an event */
+    /* What the simulated driver says that all calls would take on a device. */
+    DRIVER_TIME_ESTIMATED,
     DRIVER_TIMES
 } driver_time;
 
 /** Nanoseconds spent in such calls since they were first counted. */
 uint64_t driver_count_ns(driver_time of);
+
+/** Whether the driver is a simulated one that estimates costs. */
+bool driver_count_estimates(void);
 
 /** The calling thread's calls are the bench's own for now: not counted. */
 void driver_count_pause(bool on);

@@ -10,7 +10,8 @@ static const char header[] =
     "op_p50,op_p99,op_max,op_mean,alloc_p50,alloc_p99,alloc_max,alloc_mean,"
     "free_p50,free_p99,free_max,free_mean,driver_calls_per_1000,"
     "peak_live_bytes,peak_reserved_bytes,grown_ratio,work,behind,"
-    "mapping_ns,waiting_ns,budget_bytes,budget_ratio,tries,device,driver,"
+    "mapping_ns,waiting_ns,estimated_driver_ns,budget_bytes,budget_ratio,"
+    "tries,device,driver,"
     "simulated,failure\n";
 
 /* A text field, in quotes where it needs them. */
@@ -81,6 +82,10 @@ static void budget_put(FILE *to, const result *of)
         (void)fprintf(to, "%.1f,%.1f", of->mapping_ns, of->waiting_ns);
     } else {
         (void)fputc(',', to);
+    }
+    (void)fputc(',', to);
+    if (of->estimated) {
+        (void)fprintf(to, "%.1f", of->estimated_ns);
     }
     if (of->budget > 0) {
         (void)fprintf(to, ",%" PRIu64 ",%.5f", of->budget, result_budget(of));

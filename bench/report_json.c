@@ -77,14 +77,16 @@ static json_t *memory_json(const result *of)
     double ratio = result_budget(of);
 
     return json_pack(
-        "{s:o, s:I, s:o, s:o, s:o, s:o, s:I}", "work",
+        "{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I}", "work",
         text_json(work_name(of->work)), "behind", (json_int_t)of->behind,
         "mapping_ns_per_op",
         of->counted ? json_real(of->mapping_ns) : json_null(),
         "waiting_ns_per_op",
-        of->counted ? json_real(of->waiting_ns) : json_null(), "budget_bytes",
-        of->budget > 0 ? bytes_json(of->budget) : json_null(), "budget_ratio",
-        ratio > 0 ? json_real(ratio) : json_null(), "tries",
+        of->counted ? json_real(of->waiting_ns) : json_null(),
+        "estimated_driver_ns",
+        of->estimated ? json_real(of->estimated_ns) : json_null(),
+        "budget_bytes", of->budget > 0 ? bytes_json(of->budget) : json_null(),
+        "budget_ratio", ratio > 0 ? json_real(ratio) : json_null(), "tries",
         (json_int_t)of->tries);
 }
 

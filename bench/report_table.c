@@ -22,6 +22,7 @@ enum {
     COLUMN_CALLS,
     COLUMN_MAPPING,
     COLUMN_WAITING,
+    COLUMN_ESTIMATED,
     COLUMN_LIVE,
     COLUMN_RESERVED,
     COLUMN_GROWN,
@@ -32,9 +33,10 @@ enum {
 };
 
 static const char *const heads[COLUMN_COUNT] = {
-    "",     "ns/op",    "least-most", "p50",        "p99",        "max",
-    "p50",  "p99",      "max",        "calls/1000", "mapping ns", "waiting ns",
-    "live", "reserved", "grown",      "budget",     "ratio",      "tries"};
+    "",           "ns/op",      "least-most", "p50",  "p99",
+    "max",        "p50",        "p99",        "max",  "calls/1000",
+    "mapping ns", "waiting ns", "est. ns",    "live", "reserved",
+    "grown",      "budget",     "ratio",      "tries"};
 
 /* What stands over some columns in a row. */
 static const struct {
@@ -44,7 +46,7 @@ static const struct {
 } groups[] = {
     {"allocate, ns", COLUMN_ALLOC_P50, COLUMN_ALLOC_MAX},
     {"free, ns", COLUMN_FREE_P50, COLUMN_FREE_MAX},
-    {"driver", COLUMN_CALLS, COLUMN_WAITING},
+    {"driver", COLUMN_CALLS, COLUMN_ESTIMATED},
     {"memory at its peak", COLUMN_LIVE, COLUMN_GROWN},
     {"budget", COLUMN_BUDGET, COLUMN_TRIES},
 };
@@ -75,6 +77,7 @@ static const unsigned column_in[COLUMN_COUNT] = {
     [COLUMN_CALLS] = TABLE_FULL | TABLE_GROWN,
     [COLUMN_MAPPING] = TABLE_GROWN,
     [COLUMN_WAITING] = TABLE_GROWN,
+    [COLUMN_ESTIMATED] = TABLE_TIMED | TABLE_GROWN,
     [COLUMN_LIVE] = TABLE_ALL,
     [COLUMN_RESERVED] = TABLE_TIMED | TABLE_GROWN,
     [COLUMN_GROWN] = TABLE_TIMED | TABLE_GROWN,
@@ -143,6 +146,9 @@ static void counts_put(row *to, const result *of)
                        of->calls_per_1000);
         (void)units_ns(of->mapping_ns, to->cells[COLUMN_MAPPING]);
         (void)units_ns(of->waiting_ns, to->cells[COLUMN_WAITING]);
+    }
+    if (of->estimated) {
+        (void)units_ns(of->estimated_ns, to->cells[COLUMN_ESTIMATED]);
     }
     if (of->failures > 0) {
         (void)strcpy(
@@ -271,6 +277,16 @@ static void groups_put(FILE *to, const layout *in)
     (void)fputc('\n', to);
 }
 
+static bool any_estimated(const result *results, size_t count)
+{
+    size_t i = 0;
+
+    while (i < count && !results[i].estimated) {
+        i++;
+    }
+    return i < count;
+}
+
 /* Columns as wide as what is in them and over them. */
 static void layout_make(layout *made, const result *results, size_t count,
                         unsigned table)
@@ -279,6 +295,9 @@ static void layout_make(layout *made, const result *results, size_t count,
 
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         made->widths[i] = (column_in[i] & table) != 0 ? strlen(heads[i]) : 0;
+    }
+    if (!any_estimated(results, count)) {
+        made->widths[COLUMN_ESTIMATED] = 0;
     }
     for (size_t i = 0; i < count; i++) {
         row_fill(&one, &results[i]);
@@ -393,6 +412,17 @@ static void outliers_put(FILE *to, const result *results, size_t count)
     }
 }
 
+static void estimates_put(FILE *to, const result *results, size_t count)
+{
+    if (any_estimated(results, count)) {
+        (void)fputs("  est. ns: estimated driver ns per op (simulated), by "
+                    "what each call took on an H200;\n"
+                    "  without waiting for work, and without what threads "
+                    "cost each other\n",
+                    to);
+    }
+}
+
 /* Results from `first` that belong into one table. */
 static size_t together(const report *what, size_t first)
 {
@@ -422,6 +452,7 @@ void report_table(FILE *to, const report *what)
                           (i == 0 || what->results[j].what->whole));
         }
         outliers_put(to, &what->results[i], count);
+        estimates_put(to, &what->results[i], count);
         if (what->results[i].what->trace != NULL) {
             trace_put(to, what->results[i].what->trace);
         }

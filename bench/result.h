@@ -53,6 +53,8 @@ typedef struct result {
     unsigned tries;
     double mapping_ns; /* per operation of the counted pass */
     double waiting_ns;
+    bool estimated; /* by the simulated driver: what its calls would take */
+    double estimated_ns;
     timeline line;
 } result;
 

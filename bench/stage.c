@@ -144,6 +144,10 @@ static void note_calls(result *found, const uint64_t *before,
     found->waiting_ns =
         (double)(after[DRIVER_TIME_WAITING] - before[DRIVER_TIME_WAITING]) /
         operations;
+    found->estimated = driver_count_estimates();
+    found->estimated_ns = (double)(after[DRIVER_TIME_ESTIMATED] -
+                                   before[DRIVER_TIME_ESTIMATED]) /
+                          operations;
     found->counted = true;
 }
 
