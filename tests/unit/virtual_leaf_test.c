@@ -145,17 +145,20 @@ Test(virtual_leaf, retains_nothing)
 
 Test(virtual_leaf, aligns_by_placement)
 {
+    /* What comes next would lie at odd units. */
+    void *odd = taken(memory, UNIT, stream);
     size_t alignment;
     void *ptr;
 
     for (alignment = 1; alignment <= GIB; alignment *= 4) {
         GOOD(ccmr_resource_allocate(memory, 3000, alignment, stream, &ptr));
         cr_assert_eq((uintptr_t)ptr % alignment, 0u);
-        cr_assert_eq(figures(memory).reserved_bytes, UNIT);
+        cr_assert_eq(figures(memory).reserved_bytes, 2 * UNIT);
         GOOD(ccmr_resource_deallocate(memory, ptr, 3000, alignment, stream));
     }
     REFUSED(ccmr_resource_allocate(memory, 3000, 2 * GIB, stream, &ptr),
             INVALID_ALIGNMENT, "2147483648");
+    GOOD(ccmr_resource_deallocate(memory, odd, UNIT, 0, stream));
 }
 
 /* P2: a free waits for its stream, and for no other. */
