@@ -308,4 +308,6 @@ static const struct fidelity_case capture_cases[] = {
 
 const struct fidelity_topic capture_topic = {
     "capture", capture_cases, NULL, NULL, false, LIMIT_MS,
+    "Documented: a capture ends on its first stream, with all that joined it "
+    "joined back. Answers to all else were measured.",
 };

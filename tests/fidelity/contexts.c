@@ -237,4 +237,6 @@ static const struct fidelity_case context_cases[] = {
 
 const struct fidelity_topic context_topic = {
     "context", context_cases, NULL, NULL, false, LIMIT_MS,
+    "Documented: each thread has a stack of contexts, of which the top is "
+    "current. What a destroyed one answers was measured.",
 };

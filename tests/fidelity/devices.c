@@ -200,6 +200,8 @@ static const struct fidelity_case init_cases[] = {
 
 const struct fidelity_topic init_topic = {
     "init", init_cases, NULL, NULL, true, LIMIT_MS,
+    "Documented: before cuInit calls answer NOT_INITIALIZED, but for "
+    "version, error texts and addresses. Which ones do was measured.",
 };
 
 /* ---- devices ---- */
@@ -355,4 +357,6 @@ static const struct fidelity_case device_cases[] = {
 
 const struct fidelity_topic device_topic = {
     "device", device_cases, NULL, NULL, false, LIMIT_MS,
+    "Documented: what each attribute means. Which values one device gives "
+    "was measured, and holds for that kind alone.",
 };

@@ -38,6 +38,9 @@ struct fidelity_topic {
     bool bare;
     /* A case that prints nothing for so long is killed. */
     int limit_ms;
+    /* The documented rule in our words, or what was measured: what a driver
+     * may be expected to do, whichever it is. */
+    const char *rests_on;
 };
 
 /* A case is named after its function. */

@@ -350,4 +350,6 @@ static const struct fidelity_case ipc_cases[] = {
 
 const struct fidelity_topic ipc_topic = {
     "ipc", ipc_cases, NULL, NULL, false, LIMIT_MS,
+    "Documented: a handle opens in other processes alone, and gives one "
+    "address however often. The rest was measured.",
 };

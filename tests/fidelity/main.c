@@ -294,6 +294,9 @@ static size_t key_length(const char *line)
 
 /* ---- the parent ---- */
 
+/* How many cases were begun, in all topics. */
+static size_t case_count;
+
 /* One process that observes: where it is, and what it said. */
 struct session {
     const struct options *options;
@@ -326,6 +329,7 @@ static void take_fact(struct session *session, const char *line)
 static void take_line(struct session *session, const char *line)
 {
     if (strncmp(line, "@case ", 6) == 0) {
+        case_count++;
         snprintf(session->current, sizeof session->current, "%.120s",
                  line + 6);
     } else if (strcmp(line, "@done") == 0) {
@@ -559,6 +563,16 @@ static bool asked_for(const struct options *options, const char *topic,
     return options->name_count == 0;
 }
 
+/* What the topics that were asked for rest on. */
+static void print_rules(const struct options *options)
+{
+    for (size_t i = 0; i < FIDELITY_COUNT(topics); i++) {
+        if (asked_for(options, topics[i]->name, strlen(topics[i]->name))) {
+            printf("# %s: %s\n", topics[i]->name, topics[i]->rests_on);
+        }
+    }
+}
+
 static void print_topic(const struct lines *recorded, const char *topic)
 {
     size_t length = strlen(topic);
@@ -632,6 +646,8 @@ static int record(const struct options *options)
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
     printf("# date: %s\n", date);
     run_topics(options, &facts, &recorded);
+    fprintf(stderr, "fidelity: %zu cases, %zu facts\n", case_count,
+            facts.count);
     lines_free(&header);
     lines_free(&facts);
     lines_free(&recorded);
@@ -669,6 +685,7 @@ static size_t report(const struct options *options, const struct lines *facts,
 {
     size_t tests = 0;
     size_t failed = 0;
+    size_t known = 0;
 
     for (size_t i = 0; i < expected->count; i++) {
         const char *want = expected->at[i];
@@ -680,6 +697,7 @@ static size_t report(const struct options *options, const struct lines *facts,
             continue;
         }
         printf("%sok %zu - %.*s\n", ok ? "" : "not ", ++tests, length, want);
+        known += ok;
         if (!ok) {
             failed++;
             printf("# expected: %s\n# got:      %s\n", want + length + 3,
@@ -703,6 +721,9 @@ static size_t report(const struct options *options, const struct lines *facts,
                    got + length + 3);
         }
     }
+    printf("# %zu cases, %zu facts: %zu as recorded, %zu not, %zu not"
+           " recorded\n",
+           case_count, facts->count, known, failed, tests - known - failed);
     printf("1..%zu\n", tests);
     return failed;
 }
@@ -734,6 +755,7 @@ static int compare(const struct options *options)
         for (size_t i = 0; i < header.count; i++) {
             puts(header.at[i]);
         }
+        print_rules(options);
         run_topics(options, &facts, NULL);
         ret = report(options, &facts, &expected) == 0 ? 0 : 1;
     }

@@ -744,4 +744,6 @@ static const struct fidelity_case pool_cases[] = {
 
 const struct fidelity_topic pool_topic = {
     "pool", pool_cases, NULL, NULL, false, LIMIT_MS,
+    "Documented: a pool gives back what is above its threshold when the host "
+    "synchronises. Granules, marks and answers were measured.",
 };

@@ -249,4 +249,6 @@ static const struct fidelity_case reuse_cases[] = {
 
 const struct fidelity_topic reuse_topic = {
     "reuse", reuse_cases, NULL, NULL, false, LIMIT_MS,
+    "Documented: freed memory goes to the same stream at once, to others by "
+    "their waits, by chance or by waits that the driver makes.",
 };

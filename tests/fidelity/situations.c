@@ -115,6 +115,8 @@ static void see_plainly(const struct fidelity_case *each)
 
 const struct fidelity_topic plainly_topic = {
     "plainly", every_call, see_plainly, NULL, false, CASE_LIMIT_MS,
+    "Measured: each call on its own, with nothing in its way; what the other "
+    "situations are held against.",
 };
 
 /*
@@ -132,6 +134,8 @@ static void see_without_context(const struct fidelity_case *each)
 
 const struct fidelity_topic no_context_topic = {
     "no_context", every_call, see_without_context, NULL, false, CASE_LIMIT_MS,
+    "Documented: calls that act in the current context fail without one. "
+    "Which of them do was measured.",
 };
 
 /* Objects of the primary context, used with another context current. */
@@ -159,6 +163,8 @@ static void see_with_other_context(const struct fidelity_case *each)
 const struct fidelity_topic other_context_topic = {
     "other_context", every_call, see_with_other_context,
     NULL, false, CASE_LIMIT_MS,
+    "Documented: a handle belongs to the context that it was made in. Which "
+    "calls mind was measured.",
 };
 
 /* ---- while a stream is busy ---- */
@@ -196,11 +202,14 @@ static void see_held_nonblocking(const struct fidelity_case *each)
 
 const struct fidelity_topic held_topic = {
     "held", every_call, see_held_blocking, NULL, false, CASE_LIMIT_MS,
+    "Documented: which calls wait for work, while a blocking stream has "
+    "some. Whether they do was measured.",
 };
 
 const struct fidelity_topic held_nonblocking_topic = {
     "held_nonblocking", every_call, see_held_nonblocking,
     NULL, false, CASE_LIMIT_MS,
+    "As held, with a stream that does not wait for the legacy one.",
 };
 
 /* ---- while a stream is capturing ---- */
@@ -330,21 +339,28 @@ static void see_capture_guarded(const struct fidelity_case *each)
 const struct fidelity_topic capture_global_topic = {
     "capture_global", every_call, see_capture_global,
     NULL, false, CASE_LIMIT_MS,
+    "Documented: unsafe calls of any thread are refused and ruin the "
+    "capture. Which are unsafe was measured.",
 };
 
 const struct fidelity_topic capture_thread_topic = {
     "capture_thread", every_call, see_capture_thread,
     NULL, false, CASE_LIMIT_MS,
+    "Documented: only those of the capturing thread are. Which are unsafe "
+    "was measured.",
 };
 
 const struct fidelity_topic capture_relaxed_topic = {
     "capture_relaxed", every_call, see_capture_relaxed,
     NULL, false, CASE_LIMIT_MS,
+    "Documented: no call is. That some calls ruin a capture all the same was "
+    "measured.",
 };
 
 const struct fidelity_topic capture_nonblocking_topic = {
     "capture_nonblocking", every_call, see_capture_nonblocking,
     NULL, false, CASE_LIMIT_MS,
+    "As capture_global, with a stream that the legacy one does not wait for.",
 };
 
 /* A global capture, and the call made with the thread's mode relaxed: what a
@@ -352,6 +368,8 @@ const struct fidelity_topic capture_nonblocking_topic = {
 const struct fidelity_topic capture_guarded_topic = {
     "capture_guarded", every_call, see_capture_guarded,
     NULL, false, CASE_LIMIT_MS,
+    "Documented: a thread that changed its mode to relaxed may make unsafe "
+    "calls. Measured: most do no harm then.",
 };
 
 /* ---- the same with the calls of more_calls.c ---- */
@@ -359,7 +377,7 @@ const struct fidelity_topic capture_guarded_topic = {
 #define MORE(situation, see)                                                   \
     const struct fidelity_topic more_##situation##_topic = {                   \
         "more_" #situation, more_calls, see, more_prepare, false,              \
-        CASE_LIMIT_MS,                                                         \
+        CASE_LIMIT_MS, "The same with the calls of more_calls.c.",             \
     };
 
 MORE(plainly, see_plainly)

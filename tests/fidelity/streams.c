@@ -309,6 +309,8 @@ static const struct fidelity_case stream_cases[] = {
 
 const struct fidelity_topic stream_topic = {
     "stream", stream_cases, NULL, NULL, false, LIMIT_MS,
+    "Documented: the legacy stream and blocking ones wait for each other. "
+    "Ids, recycled handles and what crashes were measured.",
 };
 
 /* ---- event ---- */
@@ -535,4 +537,6 @@ static const struct fidelity_case event_cases[] = {
 
 const struct fidelity_topic event_topic = {
     "event", event_cases, NULL, NULL, false, LIMIT_MS,
+    "Documented: an event stands for its last record, and one without any is "
+    "done. What becomes of destroyed ones was measured.",
 };
