@@ -11,6 +11,7 @@
 
 #include "bench/budget_text.h"
 #include "bench/peers.h"
+#include "bench/plugins.h"
 #include "lib/driver.h"
 #include "lib/error.h"
 
@@ -70,6 +71,21 @@ contender *contender_stack(const char *text, bool buffers)
     return made;
 }
 
+static contender *contender_plugin(const char *name)
+{
+    const ccmr_bench_peer *found = plugin_find(name);
+    contender *made;
+
+    if (found == NULL) {
+        return NULL;
+    }
+    made = contender_make(CONTENDER_PLUGIN, strdup(name));
+    if (made != NULL) {
+        made->plugin = found;
+    }
+    return made;
+}
+
 contender *contender_peer(const char *name)
 {
     for (size_t i = 0; i < PEERS; i++) {
@@ -85,11 +101,13 @@ contender *contender_peer(const char *name)
         }
         return contender_make(peers[i].kind, shown);
     }
-    return NULL;
+    return contender_plugin(name);
 }
 
 bool contender_peer_get(size_t i, const char **name, const char **help)
 {
+    const ccmr_bench_peer *plugin;
+
     for (size_t at = 0; at < PEERS; at++) {
         if (!peer_is_here(peers[at].kind)) {
             continue;
@@ -101,7 +119,12 @@ bool contender_peer_get(size_t i, const char **name, const char **help)
         }
         i--;
     }
-    return false;
+    plugin = plugin_get(i);
+    if (plugin != NULL) {
+        *name = plugin->name;
+        *help = plugin->help;
+    }
+    return plugin != NULL;
 }
 
 void contender_free(contender *gone)
@@ -280,7 +303,8 @@ ccmr_status instance_open(instance *made, const contender *who,
 
 bool contender_has_budget(const contender *who)
 {
-    return who->kind == CONTENDER_STACK || who->kind == CONTENDER_DRIVER_POOL;
+    return who->kind == CONTENDER_STACK ||
+           who->kind == CONTENDER_DRIVER_POOL || who->kind == CONTENDER_PLUGIN;
 }
 
 void instance_close(instance *gone)

@@ -17,7 +17,8 @@ typedef enum contender_kind {
     CONTENDER_DRIVER_POOL,  /* cuMemAllocFromPoolAsync, cuMemFreeAsync */
     CONTENDER_MALLOC,       /* the program's malloc */
     CONTENDER_GLIBC_MALLOC, /* glibc's, where that is another one */
-    CONTENDER_NOTHING       /* what the loops cost */
+    CONTENDER_NOTHING,      /* what the loops cost */
+    CONTENDER_PLUGIN        /* of a library of its own */
 } contender_kind;
 
 /* Not changed while anything runs. */
@@ -26,6 +27,7 @@ typedef struct contender {
     char *name;   /* as reports show it */
     char *text;   /* a stack's */
     bool buffers; /* through ccmr_buffer_create() and _close() */
+    const struct ccmr_bench_peer *plugin; /* of CONTENDER_PLUGIN */
 } contender;
 
 /** A figure that is not known. */

@@ -13,6 +13,8 @@ dist_traces_DATA = \
 	bench/traces/vit_multistream_infer.csv.gz
 
 EXTRA_DIST += \
+	bench/peers_python.py \
+	bench/peers_rmm.cpp \
 	bench/results
 
 if BUILD_BENCH
@@ -53,9 +55,12 @@ bench_libccmr_bench_la_SOURCES = \
 	bench/memory_budget.c \
 	bench/memory_grown.c \
 	bench/peers.c \
+	bench/peer_plugin.h \
 	bench/peers.h \
 	bench/plan.c \
 	bench/plan.h \
+	bench/plugins.c \
+	bench/plugins.h \
 	bench/progress.c \
 	bench/progress.h \
 	bench/random.c \
@@ -85,6 +90,7 @@ bench_libccmr_bench_la_SOURCES = \
 	bench/work.c \
 	bench/work.h
 bench_libccmr_bench_la_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DCCMR_BENCH_PEERS='"$(pkglibdir)"' \
 	-DCCMR_BENCH_TRACES='"$(tracesdir)"' \
 	-DCCMR_BENCH_SOURCE_TRACES='"$(abs_top_srcdir)/bench/traces"'
 bench_libccmr_bench_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
@@ -100,5 +106,17 @@ if !SANITIZE
 cucoremr_bench_CPPFLAGS += -DCCMR_BENCH_JEMALLOC
 cucoremr_bench_LDADD += addons/jemalloc/libccmr-jemalloc.la $(JEMALLOC_LIBS)
 endif
+endif
+
+# RMM as a peer: C++, and with the CUDA run time, so in a library apart.
+if HAVE_RMM
+benchpeersdir = $(pkglibdir)
+benchpeers_DATA = bench/cucoremr-bench-rmm.so
+CLEANFILES += bench/cucoremr-bench-rmm.so
+bench/cucoremr-bench-rmm.so: bench/peers_rmm.cpp bench/peer_plugin.h
+	$(AM_V_GEN)$(MKDIR_P) bench && \
+	$(CXX) -std=c++17 -O2 -g -fPIC -shared -Wall -Wextra -Wl,-z,defs \
+		-I$(top_srcdir) $(RMM_CXXFLAGS) $(CUDA_CPPFLAGS) -o $@ \
+		$(srcdir)/bench/peers_rmm.cpp $(RMM_LIBS)
 endif
 endif

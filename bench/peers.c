@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/plugins.h"
 #include "lib/context.h"
 #include "lib/driver.h"
 #include "lib/error.h"
@@ -264,6 +265,8 @@ ccmr_status peer_open(instance *made)
         made->allocate = nothing_allocate;
         made->deallocate = nothing_deallocate;
         return CCMR_SUCCESS;
+    case CONTENDER_PLUGIN:
+        return plugin_open(made);
     case CONTENDER_STACK:
         break;
     }
@@ -272,6 +275,10 @@ ccmr_status peer_open(instance *made)
 
 void peer_close(instance *gone)
 {
+    if (gone->who->kind == CONTENDER_PLUGIN) {
+        plugin_close(gone);
+        return;
+    }
     if (gone->who->kind == CONTENDER_DRIVER_POOL && gone->self != NULL) {
         (void)CCMR__CU(cuMemPoolDestroy)(pool_of(gone->self));
         free((void *)gone->self);
@@ -285,6 +292,9 @@ bool peer_figures(const instance *in, figures *now)
         CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH};
     cuuint64_t values[3];
 
+    if (in->who->kind == CONTENDER_PLUGIN) {
+        return plugin_figures(in, now);
+    }
     if (in->who->kind != CONTENDER_DRIVER_POOL) {
         return false;
     }

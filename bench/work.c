@@ -15,13 +15,6 @@
 /* Written of each block where device memory is host memory. */
 #define SIM_WRITE_BYTES 256
 
-/* The calls in which a host waits for work, or the driver does for it. */
-#define WAITS_MAP(X)                                                          \
-    X(cuStreamSynchronize, (CUstream stream), (stream))                       \
-    X(cuEventSynchronize, (CUevent event), (event))                           \
-    X(cuMemFree, (CUdeviceptr ptr), (ptr))                                    \
-    X(cuMemFreeHost, (void *ptr), (ptr))
-
 /* Whose streams are held; the entry points that are swapped meanwhile. */
 static const device_work *held;
 static ccmr__driver_table before;
@@ -40,8 +33,24 @@ static void let_go(const device_work *in)
     }
 }
 
+/* The calls in which a host waits for work, or the driver does for it. */
+static bool may_wait(const char *call)
+{
+    static const char *const names[] = {
+        "cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize",
+        "cuMemFree",           "cuMemFreeHost",      "cuMemHostUnregister",
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i], call) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A host that waits sees the device get there. */
-#define WAIT_WRAPPER(name, parameters, arguments)                             \
+#define WAIT_WRAPPER(name, version, need, parameters, arguments)              \
     static CUresult CUDAAPI wait_##name parameters                            \
     {                                                                         \
         CUresult res;                                                         \
@@ -51,7 +60,7 @@ static void let_go(const device_work *in)
         hold(held);                                                           \
         return res;                                                           \
     }
-WAITS_MAP(WAIT_WRAPPER)
+CCMR__DRIVER_MAP(WAIT_WRAPPER)
 #undef WAIT_WRAPPER
 
 static const ccmr_sim_table *find_table(const machine *where)
@@ -88,9 +97,11 @@ static bool begin_simulated(device_work *in)
     }
     before = ccmr__driver;
     held = in;
-#define WAIT_SWAP(name, parameters, arguments)                                \
-    ccmr__driver.p_##name = wait_##name;
-    WAITS_MAP(WAIT_SWAP)
+#define WAIT_SWAP(name, version, need, parameters, arguments)                 \
+    if (before.p_##name != NULL && may_wait(#name)) {                         \
+        ccmr__driver.p_##name = wait_##name;                                  \
+    }
+    CCMR__DRIVER_MAP(WAIT_SWAP)
 #undef WAIT_SWAP
     hold(in);
     return true;

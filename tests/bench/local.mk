@@ -9,11 +9,19 @@ tap_scripts += \
 	tests/bench/costs.sh \
 	tests/bench/memory.sh \
 	tests/bench/outputs.sh \
+	tests/bench/peers.sh \
 	tests/bench/replay.sh \
 	tests/bench/threads.sh
 # They run threads of the bench on the library and the simulated driver.
 tsan_tests += \
 	tests/bench/threads.sh
+
+# A module; -rpath makes libtool build it though it is not installed.
+check_LTLIBRARIES += tests/bench/peer_example.la
+tests_bench_peer_example_la_SOURCES = tests/bench/peer_example.c
+tests_bench_peer_example_la_LIBADD =
+tests_bench_peer_example_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version \
+	-shared -rpath /nowhere
 
 tap_tests += \
 	tests/bench/budget_text_test
@@ -35,6 +43,7 @@ EXTRA_DIST += \
 	tests/bench/costs.sh \
 	tests/bench/memory.sh \
 	tests/bench/outputs.sh \
+	tests/bench/peers.sh \
 	tests/bench/replay.sh \
 	tests/bench/threads.sh
 endif
