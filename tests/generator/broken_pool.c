@@ -382,9 +382,15 @@ static ccmr_status pool_trim(void *object, size_t keep,
     size_t excess;
 
     (void)pthread_mutex_lock(&self->lock);
+    if (self->fault == POOL_FAULT_hoard && self->segments != NULL) {
+        keep += self->segments->bytes;
+    }
     excess = self->reserved > keep ? self->reserved - keep : 0;
     (void)pthread_mutex_unlock(&self->lock);
     result->released_bytes = segment_release(self, excess, 0, &status);
+    if (self->fault == POOL_FAULT_told) {
+        result->released_bytes *= 2;
+    }
     return status;
 }
 

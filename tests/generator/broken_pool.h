@@ -39,6 +39,8 @@
     X(lost, "two threads that free at once lose a block")                     \
     X(live, "a trim looks at no live blocks")                                 \
     X(full, "out of memory, what only waits for work is not waited for")      \
+    X(told, "a trim tells of more bytes than went")                           \
+    X(hoard, "a trim leaves a segment that is free")                          \
     X(greedy, "out of memory, nothing that is free goes back")                \
     X(host, "memory for the host is handed out before the device is done")    \
     X(left, "a failed allocation leaves the context current")                 \

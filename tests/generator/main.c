@@ -67,6 +67,7 @@ static const subject usual[] = {
     {.stack = "pool | device_plain"},
     {.stack = "pool | device_pool"},
     {.stack = "pool | legacy_pinned"},
+    {.stack = "pool reuse=finished | device_plain"},
     {.stack = "pool | virtual"},
     {.stack = "pool | limiting bytes=512KiB | device_plain", .patient = 1},
     {.stack = "pool | limiting bytes=8MiB | virtual handle=2MiB",
