@@ -589,6 +589,9 @@ static ccmr_status wait_for_device(void)
 
     if (res == CUDA_SUCCESS) {
         res = CCMR__CU(cuMemFree)(block);
+        if (res != CUDA_SUCCESS) { /* once more, so that it does not stay */
+            res = CCMR__CU(cuMemFree)(block);
+        }
         return res == CUDA_SUCCESS ? CCMR_SUCCESS
                                    : ccmr__fail_driver((int)res, "cuMemFree");
     }
@@ -598,6 +601,9 @@ static ccmr_status wait_for_device(void)
         return ccmr__fail_driver_host((int)res, "cuMemHostAlloc");
     }
     res = CCMR__CU(cuMemFreeHost)(page);
+    if (res != CUDA_SUCCESS) {
+        res = CCMR__CU(cuMemFreeHost)(page);
+    }
     return res == CUDA_SUCCESS ? CCMR_SUCCESS
                                : ccmr__fail_driver((int)res, "cuMemFreeHost");
 }

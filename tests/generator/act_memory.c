@@ -201,7 +201,8 @@ static void check_patience(model *m, worker *w, const op *o, const track *t,
     if (again == CCMR_SUCCESS) {
         give_back(m, o, t, &got);
     } else if (m->live_blocks == 0 && m->p->memory == 0 &&
-               o->bytes <= m->budget && knows_all(m, t)) {
+               o->bytes <= m->budget &&
+               o->alignment <= CCMR_DEFAULT_ALIGNMENT && knows_all(m, t)) {
         fail(FAULT_STATUS,
              "%s for %" PRIu64 " bytes of %" PRIu64 ", and nothing is live",
              ccmr_status_name(again), o->bytes, m->budget);

@@ -11,7 +11,8 @@ EXTRA_DIST += \
 	tests/generator/scripts/held-and-ready.txt \
 	tests/generator/scripts/host-from-another-thread.txt \
 	tests/generator/scripts/many-waits.txt \
-	tests/generator/scripts/retired-while-draining.txt
+	tests/generator/scripts/retired-while-draining.txt \
+	tests/generator/scripts/wait-refused.txt
 
 tests_generator_cucoremr_generate_SOURCES = \
 	tests/generator/act.c \
