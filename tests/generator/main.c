@@ -8,6 +8,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,15 @@ static void run_seed(program *p, subject *s, uint64_t seed)
     }
 }
 
+/* Told to stop: the figures so far are still given. */
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+    (void)signal;
+    stopped = 1;
+}
+
 /* A seed for each stack, then the next one. Returns how many ran. */
 static uint64_t run_seeds(program *p)
 {
@@ -190,11 +200,13 @@ static uint64_t run_seeds(program *p)
     uint64_t ran = 0;
     int bounded = options.last_seed != UINT64_MAX;
 
-    for (; seed <= options.last_seed; seed++) {
+    (void)signal(SIGINT, stop);
+    (void)signal(SIGTERM, stop);
+    for (; seed <= options.last_seed && !stopped; seed++) {
         size_t i;
         int any = 0;
 
-        for (i = 0; i < options.count; i++) {
+        for (i = 0; i < options.count && !stopped; i++) {
             if (!options.subjects[i].failed) {
                 run_seed(p, &options.subjects[i], seed);
                 ran++;
@@ -279,7 +291,9 @@ static int usage(FILE *to, int status)
         "  --stack TEXT      run on this stack; may be repeated\n"
         "  --seeds A-B       programs from these seeds (1 on)\n"
         "  --seconds S       go on that long (40), and for 1000 programs\n"
-        "  --soak            go on until stopped, from a seed of this moment\n"
+        "  --soak            go on until stopped (by SIGINT, SIGTERM), from "
+        "a\n"
+        "                    seed of this moment\n"
         "  --operations N    of a program (90)\n"
         "  --threads N       of a program, 1 to 4 (by chance)\n"
         "  --free-running    threads run as they like (every fifth program)\n"

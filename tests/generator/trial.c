@@ -51,6 +51,8 @@ int trial_prepare(const char **reason)
 static _Noreturn void run_child(const program *p)
 {
     told = shared;
+    (void)signal(SIGINT, SIG_IGN); /* of a terminal: it comes to an end */
+    (void)signal(SIGTERM, SIG_DFL);
     (void)dup2(said_file, STDERR_FILENO);
     (void)alarm(trial_limit);
     run_program(p);
