@@ -109,6 +109,28 @@ bool sim_area_find(int file, enum sim_area_kind kind, struct sim_area *area,
     return true;
 }
 
+bool sim_area_visit(int process, int file, uint64_t start,
+                    enum sim_area_kind kind, uint64_t number,
+                    struct sim_area *area)
+{
+    struct sim_label label;
+    CUresult status;
+    char path[64];
+    int found;
+    bool joined;
+
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", process, file);
+    found = open(path, O_RDWR | O_CLOEXEC);
+    if (found < 0) {
+        return false;
+    }
+    joined = lseek(found, (off_t)start, SEEK_SET) >= 0 &&
+             sim_area_find(found, kind, area, &label, &status) &&
+             area->number == number && sim_area_join(area);
+    close(found);
+    return joined;
+}
+
 bool sim_area_join(struct sim_area *area)
 {
     int file = sim_area_share(area, true);

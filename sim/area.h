@@ -19,7 +19,12 @@
 
 #include "sim/memory.h"
 
-enum sim_area_kind { SIM_AREA_PIECE = 1, SIM_AREA_POOL, SIM_AREA_PLAIN };
+enum sim_area_kind {
+    SIM_AREA_PIECE = 1,
+    SIM_AREA_POOL,
+    SIM_AREA_PLAIN,
+    SIM_AREA_EVENT
+};
 
 struct sim_label {
     char magic[16];
@@ -48,6 +53,11 @@ bool sim_area_take(struct sim_area *area, enum sim_area_kind kind, size_t size,
 /** The area that a descriptor stands at. `*status` tells what is wrong. */
 bool sim_area_find(int file, enum sim_area_kind kind, struct sim_area *area,
                    struct sim_label *label, CUresult *status);
+/** Go to an area of another process, whose descriptor of its file that is,
+ *  and take part in it; false if it is not there any more. */
+bool sim_area_visit(int process, int file, uint64_t start,
+                    enum sim_area_kind kind, uint64_t number,
+                    struct sim_area *area);
 /** Take part in an area that was found: it stays until it is given up. */
 bool sim_area_join(struct sim_area *area);
 /** Give an area up. The owner's memory goes with it. */

@@ -106,6 +106,8 @@
     X(cuIpcGetMemHandle, 0)                                                   \
     X(cuIpcOpenMemHandle, SIM_CONTEXT)                                        \
     X(cuIpcCloseMemHandle, 0)                                                 \
+    X(cuIpcGetEventHandle, 0)                                                 \
+    X(cuIpcOpenEventHandle, SIM_CONTEXT)                                      \
     X(cuDeviceGetP2PAttribute, 0)                                             \
     X(cuMemcpyPeer, SIM_CONTEXT)                                              \
     X(cuMemcpyPeerAsync, 0)                                                   \

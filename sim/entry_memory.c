@@ -32,6 +32,8 @@ const struct sim_entry sim_memory_entries[] = {
     {SIM_cuIpcGetMemHandle, 4010, (sim_function)cuIpcGetMemHandle, NULL},
     {SIM_cuIpcOpenMemHandle, 11000, (sim_function)cuIpcOpenMemHandle, NULL},
     {SIM_cuIpcCloseMemHandle, 4010, (sim_function)cuIpcCloseMemHandle, NULL},
+    {SIM_cuIpcGetEventHandle, 4010, (sim_function)cuIpcGetEventHandle, NULL},
+    {SIM_cuIpcOpenEventHandle, 4010, (sim_function)cuIpcOpenEventHandle, NULL},
     {SIM_cuDeviceGetP2PAttribute, 8000, (sim_function)cuDeviceGetP2PAttribute,
      NULL},
     {SIM_cuMemcpyPeer, 4000, (sim_function)cuMemcpyPeer,

@@ -75,6 +75,9 @@ static void unrecord(struct sim_event *event)
 static void delete_event(struct sim_event *event)
 {
     unrecord(event);
+    if (event->remote != NULL) {
+        sim_remote_drop(event->remote);
+    }
     sim_clock_clear(&event->clock);
     if (event->prev != NULL) {
         event->prev->next = event->next;
@@ -107,18 +110,13 @@ void sim_event_reached(CUevent handle, uint64_t generation)
 
 /* Entry points. */
 
-static CUresult create(struct sim_thread *self, CUevent *handle,
-                       unsigned flags)
+static CUresult make(struct sim_thread *self, CUevent *handle, unsigned flags,
+                     struct sim_remote *remote)
 {
     struct sim_context *context = sim_context_current(self);
     struct sim_event *event;
     struct sim_slot *slot;
 
-    if (handle == NULL || (flags & ~KNOWN_FLAGS) != 0 ||
-        ((flags & CU_EVENT_INTERPROCESS) != 0 &&
-         (flags & CU_EVENT_DISABLE_TIMING) == 0)) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
     if (context == NULL) {
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
@@ -134,6 +132,7 @@ static CUresult create(struct sim_thread *self, CUevent *handle,
     event->handle = (CUevent)slot;
     event->context = context;
     event->flags = flags;
+    event->remote = remote;
     event->next = context->events;
     if (context->events != NULL) {
         context->events->prev = event;
@@ -141,6 +140,44 @@ static CUresult create(struct sim_thread *self, CUevent *handle,
     context->events = event;
     *handle = event->handle;
     return CUDA_SUCCESS;
+}
+
+CUresult sim_event_open(struct sim_thread *self, CUevent *handle,
+                        struct sim_remote *remote)
+{
+    CUresult res = make(self, handle,
+                        (unsigned)CU_EVENT_DISABLE_TIMING |
+                            (unsigned)CU_EVENT_INTERPROCESS,
+                        remote);
+
+    if (res != CUDA_SUCCESS) {
+        sim_remote_drop(remote);
+    }
+    return res;
+}
+
+static CUresult create(struct sim_thread *self, CUevent *handle,
+                       unsigned flags)
+{
+    struct sim_remote *remote = NULL;
+    CUresult res;
+
+    if (handle == NULL || (flags & ~KNOWN_FLAGS) != 0 ||
+        ((flags & CU_EVENT_INTERPROCESS) != 0 &&
+         (flags & CU_EVENT_DISABLE_TIMING) == 0)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if ((flags & CU_EVENT_INTERPROCESS) != 0) {
+        remote = sim_remote_new();
+        if (remote == NULL) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    res = make(self, handle, flags, remote);
+    if (res != CUDA_SUCCESS && remote != NULL) {
+        sim_remote_drop(remote);
+    }
+    return res;
 }
 
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
@@ -218,6 +255,9 @@ static CUresult record_place(struct sim_event *event,
     }
     op->event = event->handle;
     op->generation = event->generation;
+    if (event->remote != NULL) {
+        sim_remote_join(op, event->remote, sim_remote_record(event->remote));
+    }
     res = sim_submit(stream, op);
     if (res != CUDA_SUCCESS) {
         unrecord(event);
@@ -233,6 +273,9 @@ CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream,
     }
     if (!remember(event, stream, sim_stream_pass(stream))) {
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (event->remote != NULL) {
+        sim_remote_reach(event->remote, sim_remote_record(event->remote));
     }
     if ((event->flags & CU_EVENT_DISABLE_TIMING) == 0) {
         event->timed = true;
@@ -323,13 +366,27 @@ static CUresult find_for_host(CUevent handle, struct sim_event **event)
     return CUDA_SUCCESS;
 }
 
+/* The number of the event's last record if another process made it, or 0. */
+static uint64_t elsewhere(const struct sim_event *event)
+{
+    return event->remote != NULL ? sim_remote_elsewhere(event->remote) : 0;
+}
+
 static CUresult query(CUevent handle)
 {
     struct sim_event *event;
     CUresult res = find_for_host(handle, &event);
+    uint64_t number;
 
-    if (res != CUDA_SUCCESS || event->stream == NULL) {
+    if (res != CUDA_SUCCESS) {
         return res;
+    }
+    number = elsewhere(event);
+    if (number != 0) {
+        return sim_remote_ask(event->remote, number);
+    }
+    if (event->stream == NULL) {
+        return CUDA_SUCCESS;
     }
     return sim_ask(event->stream, event->position, &event->clock);
 }
@@ -343,9 +400,14 @@ static CUresult synchronize(CUevent handle)
 {
     struct sim_event *event;
     CUresult res = find_for_host(handle, &event);
+    uint64_t number;
 
     if (res != CUDA_SUCCESS) {
         return res;
+    }
+    number = elsewhere(event);
+    if (number != 0) {
+        return sim_remote_wait(event->remote, number);
     }
     if (event->stream == NULL) {
         return CUDA_SUCCESS;
@@ -397,8 +459,29 @@ static CUresult wait_captured(struct sim_event *event,
     return sim_capture_join(capture, stream, event->node);
 }
 
+static CUresult await_elsewhere(struct sim_event *event,
+                                struct sim_stream *stream, uint64_t number)
+{
+    struct sim_op *op;
+
+    if (sim_remote_is_reached(event->remote, number)) {
+        return CUDA_SUCCESS;
+    }
+    op = sim_op_new(SIM_OP_WAIT);
+    if (op == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    sim_remote_join(op, event->remote, number);
+    return sim_submit(stream, op);
+}
+
 CUresult sim_event_await(struct sim_event *event, struct sim_stream *stream)
 {
+    uint64_t number = elsewhere(event);
+
+    if (number != 0) {
+        return await_elsewhere(event, stream, number);
+    }
     if (event->stream == NULL || event->stream == stream) {
         return CUDA_SUCCESS;
     }

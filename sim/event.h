@@ -8,6 +8,7 @@
 #define SIM_EVENT_H
 
 #include "sim/places.h"
+#include "sim/remote.h"
 #include "sim/stream.h"
 
 /** What a CUevent points at. */
@@ -26,13 +27,17 @@ struct sim_event {
     uint64_t capture;       /**< recorded in that capture, or 0 */
     struct sim_node *node;  /**< its last node there */
     bool recorded;
-    bool timed;          /**< `when` is known */
-    uint64_t generation; /**< counts records */
-    uint64_t when;       /**< nanoseconds */
+    bool timed;                /**< `when` is known */
+    uint64_t generation;       /**< counts records */
+    uint64_t when;             /**< nanoseconds */
+    struct sim_remote *remote; /**< if it is for other processes, too */
 };
 
 /** The event behind a handle, or what a handle that is none gets. */
 CUresult sim_event_find(CUevent handle, struct sim_event **event);
+/** One that other processes have, too; the remote becomes the event's. */
+CUresult sim_event_open(struct sim_thread *self, CUevent *handle,
+                        struct sim_remote *remote);
 /** The event stands for the stream's work up to here, once all of `after`,
  *  which is taken, is reached as well. */
 CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream,

@@ -145,7 +145,7 @@ static CUresult wait_context(CUcontext handle, CUevent event_handle)
     if (res == CUDA_SUCCESS) {
         res = check_captures(context, event);
     }
-    if (res != CUDA_SUCCESS || event->stream == NULL) {
+    if (res != CUDA_SUCCESS) {
         return res;
     }
     if (!make_inner(context, &context->entry)) {

@@ -6,8 +6,6 @@
 #include "sim/ipc.h"
 
 #include <assert.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,28 +105,6 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 
 /* Opening. */
 
-/* Go to the area; false if it is not there any more. */
-static bool visit(const struct ticket *ticket, struct sim_area *area)
-{
-    struct sim_label label;
-    CUresult status;
-    char path[64];
-    int file;
-    bool found;
-
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", ticket->process,
-             ticket->file);
-    file = open(path, O_RDWR | O_CLOEXEC);
-    if (file < 0) {
-        return false;
-    }
-    found = lseek(file, (off_t)ticket->start, SEEK_SET) >= 0 &&
-            sim_area_find(file, SIM_AREA_PLAIN, area, &label, &status) &&
-            area->number == ticket->number && sim_area_join(area);
-    close(file);
-    return found;
-}
-
 static struct sim_region *find_open(const struct ticket *ticket)
 {
     struct sim_region *region = sim_regions();
@@ -152,7 +128,8 @@ static CUresult open_first(struct sim_context *context,
     if (area == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (!visit(ticket, area)) {
+    if (!sim_area_visit(ticket->process, ticket->file, ticket->start,
+                        SIM_AREA_PLAIN, ticket->number, area)) {
         free(area);
         return CUDA_ERROR_INVALID_VALUE;
     }

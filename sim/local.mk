@@ -96,6 +96,8 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/pool_object.c \
 	sim/pool_sharing.c \
 	sim/primary.c \
+	sim/remote.c \
+	sim/remote.h \
 	sim/schedule.c \
 	sim/schedule.h \
 	sim/shadow.c \

@@ -9,6 +9,7 @@
 #include "sim/context.h"
 #include "sim/graph_exec.h"
 #include "sim/memory.h"
+#include "sim/remote.h"
 #include "sim/virtual.h"
 
 static struct sim_op *spare;
@@ -53,6 +54,9 @@ void sim_op_free(struct sim_op *op)
     struct sim_exec *exec = op->exec;
 
     sim_places_clear(&op->after);
+    if (op->remote != NULL) {
+        sim_remote_leave(op);
+    }
     free(op->staged);
     op->staged = NULL;
     op->exec = NULL;

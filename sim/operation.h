@@ -24,10 +24,12 @@ struct sim_op {
     struct sim_places after; /**< places that must be reached first */
     uintptr_t to, from;      /**< copy and fill */
     size_t bytes;
-    void *staged;          /**< copy: bytes taken at the call, owned */
-    unsigned value, width; /**< fill */
-    CUevent event;         /**< record */
-    uint64_t generation;   /**< of the event's record */
+    void *staged;              /**< copy: bytes taken at the call, owned */
+    unsigned value, width;     /**< fill */
+    CUevent event;             /**< record */
+    uint64_t generation;       /**< of the event's record */
+    struct sim_remote *remote; /**< record, wait: of processes; counted */
+    uint64_t remote_number;
     CUhostFn function;
     CUstreamCallback callback;
     void *data;

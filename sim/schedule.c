@@ -11,6 +11,7 @@
 #include "sim/order.h"
 #include "sim/plain.h"
 #include "sim/pool.h"
+#include "sim/remote.h"
 
 /* Streams that have operations, in no order; each is held by its place. */
 static struct sim_stream **busy;
@@ -83,6 +84,10 @@ static bool may_run(const struct sim_stream *stream)
     size_t i;
 
     if (stream->running || stream->stalled) {
+        return false;
+    }
+    if (op->remote != NULL && op->kind == SIM_OP_WAIT &&
+        !sim_remote_is_reached(op->remote, op->remote_number)) {
         return false;
     }
     for (i = 0; i < op->after.count; i++) {
@@ -332,8 +337,7 @@ CUresult sim_submit(struct sim_stream *stream, struct sim_op *op)
     if (sim.order) {
         (void)sim_order_join(stream);
     }
-    if (!add_implicit(stream, &op->after) ||
-        !note_order(stream, &op->after) ||
+    if (!add_implicit(stream, &op->after) || !note_order(stream, &op->after) ||
         (stream->busy_index == 0 && !enter_busy(stream))) {
         sim_op_free(op);
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -28,6 +28,11 @@ bool sim_release(CUstream handle);
 /** After something changed that may let work run. */
 void sim_released(void);
 
+/** Run something, or let another thread or process change what nothing here
+ *  can. */
+void sim_step_or_wait(void);
+/** How many operations a question may run. Who asks again gets there. */
+uint64_t sim_progress_of_asking(void);
 /** Wait until a place is reached. The stream is held meanwhile. */
 void sim_wait_quietly(struct sim_stream *stream, uint64_t position);
 /** The same as the host's synchronisation, which pools notice; also of what

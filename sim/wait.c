@@ -12,13 +12,13 @@
 #include "sim/order.h"
 #include "sim/pool.h"
 
-static struct timespec deadline_of_wait(void)
+static struct timespec deadline_in(uint64_t milliseconds)
 {
     struct timespec at;
 
     clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_sec += (time_t)(sim.wait_limit / 1000);
-    at.tv_nsec += (long)(sim.wait_limit % 1000) * 1000000;
+    at.tv_sec += (time_t)(milliseconds / 1000);
+    at.tv_nsec += (long)(milliseconds % 1000) * 1000000;
     if (at.tv_nsec >= 1000000000) {
         at.tv_nsec -= 1000000000;
         at.tv_sec++;
@@ -37,13 +37,41 @@ static _Noreturn void give_up_waiting(void)
     abort();
 }
 
-/* Run something, or let another thread change what nothing here can. */
-static void step_or_wait(void)
+static uint64_t now_ms(void)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (uint64_t)at.tv_sec * 1000 + (uint64_t)at.tv_nsec / 1000000;
+}
+
+/* Nobody tells what other processes do: look again soon. */
+static void wait_for_others(void)
+{
+    struct timespec at = deadline_in(1);
+
+    if (sim.remote_since == 0) {
+        sim.remote_since = now_ms();
+    } else if (sim.wait_limit != 0 &&
+               now_ms() - sim.remote_since > sim.wait_limit) {
+        give_up_waiting();
+    }
+    sim.waiting++;
+    pthread_cond_timedwait(&sim.changed, &sim.lock, &at);
+    sim.waiting--;
+}
+
+void sim_step_or_wait(void)
 {
     struct timespec at;
     int ret;
 
     if (sim_run(1) != 0) {
+        sim.remote_since = 0;
+        return;
+    }
+    if (sim.remote_waits != 0) {
+        wait_for_others();
         return;
     }
     sim.waiting++;
@@ -51,7 +79,7 @@ static void step_or_wait(void)
         pthread_cond_wait(&sim.changed, &sim.lock);
         ret = 0;
     } else {
-        at = deadline_of_wait();
+        at = deadline_in(sim.wait_limit);
         ret = pthread_cond_timedwait(&sim.changed, &sim.lock, &at);
     }
     sim.waiting--;
@@ -64,7 +92,7 @@ void sim_wait_quietly(struct sim_stream *stream, uint64_t position)
 {
     sim_stream_hold(stream);
     while (!sim_reached(stream, position)) {
-        step_or_wait();
+        sim_step_or_wait();
     }
     sim_stream_drop(stream);
 }
@@ -135,7 +163,7 @@ CUresult sim_wait_context(struct sim_context *context)
 
     sim_order_note_context(context, &before);
     while (sim_work_left(context, -1, serial)) {
-        step_or_wait();
+        sim_step_or_wait();
     }
     saw(&before);
     sim_pools_synchronized_context(context);
@@ -152,7 +180,7 @@ void sim_wait_device(int device)
         sim_contexts_note(device, &before);
     }
     while (sim_work_left(NULL, device, serial)) {
-        step_or_wait();
+        sim_step_or_wait();
     }
     sim_clock_done(&before);
     sim_clock_clear(&before);
@@ -177,8 +205,7 @@ CUresult sim_wait_legacy(struct sim_stream *legacy)
     return sim_wait_stream(legacy, legacy->enqueued, &legacy->clock);
 }
 
-/* How many operations a question may run. Who asks again gets there. */
-static uint64_t progress_of_asking(void)
+uint64_t sim_progress_of_asking(void)
 {
     return sim.in_order ? UINT64_MAX : sim_random() % 3 + 1;
 }
@@ -188,7 +215,7 @@ CUresult sim_ask(struct sim_stream *stream, uint64_t position,
 {
     struct sim_clock before = {.count = 0};
     CUresult res = CUDA_ERROR_NOT_READY;
-    uint64_t most = progress_of_asking();
+    uint64_t most = sim_progress_of_asking();
 
     if (sim.order) {
         (void)sim_clock_join(&before, clock);
@@ -212,7 +239,7 @@ CUresult sim_ask_legacy(struct sim_stream *legacy)
     struct sim_context *context = legacy->context;
     struct sim_clock before = {.count = 0};
     CUresult res = CUDA_ERROR_NOT_READY;
-    uint64_t most = progress_of_asking();
+    uint64_t most = sim_progress_of_asking();
 
     if (sim.order) {
         (void)sim_order_join(legacy);
@@ -240,6 +267,6 @@ void sim_context_abandon(struct sim_context *context)
 {
     sim_let_go_context(context);
     while (sim_work_left(context, -1, UINT64_MAX)) {
-        step_or_wait();
+        sim_step_or_wait();
     }
 }

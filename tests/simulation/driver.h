@@ -113,6 +113,8 @@
     X(cuIpcGetMemHandle)                                                      \
     X(cuIpcOpenMemHandle)                                                     \
     X(cuIpcCloseMemHandle)                                                    \
+    X(cuIpcGetEventHandle)                                                    \
+    X(cuIpcOpenEventHandle)                                                   \
     X(cuMemPrefetchAsync)                                                     \
     X(cuMemPrefetchBatchAsync)                                                \
     X(cuMemAdvise)                                                            \

@@ -178,10 +178,10 @@ variables_and_kinds() {
 # What it says is not there, and is.
 entry_points() {
     for name in cuLaunchKernel cuModuleLoad cuMemcpy2D_v2 cuGetExportTable \
-        cuStreamWaitValue32_v2 cuIpcGetEventHandle cuGraphAddKernelNode_v2; do
+        cuStreamWaitValue32_v2 cuGraphAddKernelNode_v2; do
         ! nm -D --defined-only "$simulator" | grep -q " $name\$" || return 1
     done
-    for name in cuGraphLaunch cuMemMap cuIpcGetMemHandle cuMemcpyPeer; do
+    for name in cuGraphLaunch cuMemMap cuIpcGetMemHandle cuIpcGetEventHandle cuMemcpyPeer; do
         nm -D --defined-only "$simulator" | grep -q " $name\$" || return 1
     done
 }

@@ -185,6 +185,49 @@ static int errand_dies(void)
     return 1;
 }
 
+static bool is(CUresult got, CUresult want)
+{
+    return got == want;
+}
+
+/* It waits for the first process's record, and then makes one of its own. */
+static int errand_event(void)
+{
+    CUipcEventHandle handle;
+    CUdeviceptr block = 0;
+    CUevent event = NULL;
+    CUstream stream = new_stream();
+
+    if (!hear(&handle, sizeof handle, NULL) ||
+        !is(drv.cuIpcOpenEventHandle(&event, handle), CUDA_SUCCESS) ||
+        !is(drv.cuMemAlloc(&block, 4096), CUDA_SUCCESS) ||
+        !is(drv.cuStreamWaitEvent(stream, event, 0), CUDA_SUCCESS) ||
+        !is(drv.cuMemsetD8Async(block, 1, 4096, stream), CUDA_SUCCESS) ||
+        !is(drv.cuStreamQuery(stream), CUDA_ERROR_NOT_READY) ||
+        !is(drv.cuEventQuery(event), CUDA_ERROR_NOT_READY)) {
+        return 1;
+    }
+    /* From now on the first process lets it happen. */
+    if (!say("w", 1, -1) ||
+        !is(drv.cuStreamSynchronize(stream), CUDA_SUCCESS) ||
+        !is(drv.cuEventQuery(event), CUDA_SUCCESS) ||
+        !is(drv.cuEventSynchronize(event), CUDA_SUCCESS)) {
+        return 2;
+    }
+    sim->stall(stream);
+    if (!is(drv.cuMemsetD8Async(block, 2, 4096, stream), CUDA_SUCCESS) ||
+        !is(drv.cuEventRecord(event, stream), CUDA_SUCCESS) ||
+        !is(drv.cuEventQuery(event), CUDA_ERROR_NOT_READY) ||
+        !say("r", 1, -1) || !heard('q')) {
+        return 3;
+    }
+    sim->release(stream);
+    return is(drv.cuStreamSynchronize(stream), CUDA_SUCCESS) && heard('e') &&
+                   is(drv.cuEventDestroy(event), CUDA_SUCCESS)
+               ? 0
+               : 4;
+}
+
 static int run_errand(const char *name)
 {
     line = LINE_FD;
@@ -192,6 +235,9 @@ static int run_errand(const char *name)
     driver_start(CCMR_SIM_EAGER, 0);
     if (strcmp(name, "piece") == 0) {
         return errand_piece();
+    }
+    if (strcmp(name, "event") == 0) {
+        return errand_event();
     }
     return strcmp(name, "plain") == 0 ? errand_plain() : errand_dies();
 }
@@ -310,6 +356,71 @@ static void plain(void)
     check_nothing_left("plain");
 }
 
+static CUevent new_event(unsigned flags)
+{
+    CUevent event = NULL;
+
+    CHECK(drv.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | flags));
+    return event;
+}
+
+/* Each process waits for what the other one recorded. */
+static void events(ccmr_sim_mode mode)
+{
+    CUipcEventHandle handle;
+    CUstream stream;
+    CUevent event;
+
+    driver_start(mode, 0);
+    stream = new_stream();
+    event = new_event(CU_EVENT_INTERPROCESS);
+    CHECK(drv.cuIpcGetEventHandle(&handle, event));
+    start_other("event");
+    sim->stall(stream);
+    CHECK(drv.cuEventRecord(event, stream));
+    say(&handle, sizeof handle, -1);
+    tap_ok(heard('w'), "the other process waits for it");
+    usleep(20000);
+    sim->release(stream);
+    CHECK(drv.cuStreamSynchronize(stream));
+    tap_ok(heard('r'), "it was let go, and has recorded the event itself");
+    CHECK_IS(drv.cuEventQuery(event), CUDA_ERROR_NOT_READY);
+    CHECK(drv.cuStreamWaitEvent(stream, event, 0));
+    CHECK_IS(drv.cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+    say("q", 1, -1);
+    CHECK(drv.cuEventSynchronize(event));
+    CHECK(drv.cuStreamSynchronize(stream));
+    say("e", 1, -1);
+    end_other();
+    CHECK(drv.cuEventRecord(event, stream));
+    CHECK(drv.cuEventSynchronize(event));
+    drv.cuEventDestroy(event);
+    drv.cuStreamDestroy(stream);
+    check_nothing_left("events");
+}
+
+static void events_wrong(void)
+{
+    CUipcEventHandle handle;
+    CUevent event, local, opened;
+
+    driver_start(CCMR_SIM_EAGER, 0);
+    local = new_event(0);
+    event = new_event(CU_EVENT_INTERPROCESS);
+    CHECK_IS(drv.cuIpcGetEventHandle(&handle, local),
+             CUDA_ERROR_INVALID_HANDLE);
+    CHECK_IS(drv.cuIpcGetEventHandle(NULL, event), CUDA_ERROR_INVALID_VALUE);
+    CHECK(drv.cuIpcGetEventHandle(&handle, event));
+    CHECK_IS(drv.cuIpcOpenEventHandle(&opened, handle),
+             CUDA_ERROR_INVALID_CONTEXT);
+    memset(&handle, 0, sizeof handle);
+    CHECK_IS(drv.cuIpcOpenEventHandle(&opened, handle),
+             CUDA_ERROR_INVALID_VALUE);
+    drv.cuEventDestroy(local);
+    drv.cuEventDestroy(event);
+    check_nothing_left("wrong events");
+}
+
 /* No descriptor is lost on the way, however often. */
 static void rounds(void)
 {
@@ -350,6 +461,9 @@ int main(int argc, char **argv)
     pieces();
     killed();
     plain();
+    events(CCMR_SIM_EAGER);
+    events(CCMR_SIM_LATE);
+    events_wrong();
     rounds();
     return tap_finish();
 }
