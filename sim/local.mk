@@ -96,6 +96,9 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/pool_object.c \
 	sim/pool_sharing.c \
 	sim/primary.c \
+	sim/region.c \
+	sim/region.h \
+	sim/region_make.c \
 	sim/remote.c \
 	sim/remote.h \
 	sim/schedule.c \
