@@ -539,7 +539,14 @@ static void check_all(reading *in, struct argp_state *state)
         }
     }
     if (made->file_count > 0 && !files) {
-        argp_error(state, "%s takes no '%s'", name, made->files[0]);
+        const char *word = made->files[0];
+        bool value = strcmp(word, "yes") == 0 || strcmp(word, "no") == 0 ||
+                     strcmp(word, "both") == 0;
+
+        argp_error(state, "%s takes no '%s'%s", name, word,
+                   value ? " (an option's value follows '=', as in "
+                           "--registered=both)"
+                         : "");
     }
     if (args_takes_traces(made->what) && made->file_count == 0) {
         argp_error(state,

@@ -74,8 +74,15 @@ ok "the bench's own writes are not counted" check "
     every('cuMemsetD8Async' not in r['driver_calls_per_1000']
         for r in results)" grown.json
 
+ok "grown of mapped memory" exits 0 bench grown turns.csv --idle \
+    --stack virtual --stack "stream_ordered | virtual" --json mapped.json
+ok "times mapping where there is any" check "
+    results[0]['mapping_ns_per_op'] > 0 and
+    results[0]['driver_calls_per_1000']['cuMemMap'] == 500 and
+    results[1]['mapping_ns_per_op'] == 0 and
+    'cuMemMap' not in results[1]['driver_calls_per_1000']" mapped.json
+
 # Where the bound goes.
-# bounds TEXT: the refusal of a budget that cannot be set names TEXT.
 ok "a place for it" exits 0 bench budget turns.csv \
     --stack "limiting bytes={budget} | $ordered" --json place.json
 ok "is where the number goes" check "

@@ -148,6 +148,8 @@ ok "are those alone" check "
     [(True, 'device_pool')]" yes.json
 ok "--registered=maybe" says "yes, no or both" 2 bench pair $quick $pool \
     --registered=maybe
+ok "a value without '='" says "as in --registered=both" 2 \
+    bench pair $quick $pool --registered both
 ok "threads as they come" exits 0 bench threads --operations 20 --repeat 1 \
     $pool --json usual.json
 ok "are 1 to 16, 128 blocks live on each" check "
