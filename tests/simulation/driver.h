@@ -38,6 +38,7 @@
     X(cuCtxPopCurrent)                                                        \
     X(cuCtxGetDevice)                                                         \
     X(cuCtxSynchronize)                                                       \
+    X(cuCtxGetId)                                                             \
     X(cuCtxRecordEvent)                                                       \
     X(cuCtxWaitEvent)                                                         \
     X(cuMemAlloc)                                                             \

@@ -97,6 +97,50 @@ static void logged(void)
     check_nothing_left("logged");
 }
 
+/* A code that no documentation has for a free; the block is still there, or
+ * it is gone all the same. */
+static void odd_codes(void)
+{
+    CUdeviceptr address = 0;
+
+    driver_start(CCMR_SIM_EAGER, 0);
+    CHECK(drv.cuMemAlloc(&address, 4096));
+    sim->fail("cuMemFree", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK_IS(drv.cuMemFree(address), CUDA_ERROR_OUT_OF_MEMORY);
+    tap_is_int(sim->is_alive(address), 1, "it was not freed");
+    sim->fail_after("cuMemFree", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK_IS(drv.cuMemFree(address), CUDA_ERROR_OUT_OF_MEMORY);
+    tap_is_int(sim->is_alive(address), 0, "it was");
+    check_nothing_left("odd codes");
+}
+
+/* From the log alone: which stream waited on which record of which stream. */
+static void who_waited(void)
+{
+    ccmr_sim_record record, wait;
+    CUstream first, second;
+    CUevent event = NULL;
+
+    driver_start(CCMR_SIM_LATE, 0);
+    first = new_stream();
+    second = new_stream();
+    drv.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    sim->log(8);
+    drv.cuEventRecord(event, first);
+    drv.cuStreamWaitEvent(second, event, 0);
+    tap_is_int(sim->log_read(0, &record), 0, "the record");
+    tap_is_int(sim->log_read(1, &wait), 0, "the wait");
+    tap_is_str(wait.call, "cuStreamWaitEvent", "is one");
+    tap_ok(record.stream == first && wait.stream == second, "their streams");
+    tap_ok(record.object == wait.other && wait.other != 0, "one event");
+    tap_ok(record.sequence < wait.sequence && record.thread == wait.thread,
+           "in this order, by one thread");
+    drv.cuEventDestroy(event);
+    drv.cuStreamDestroy(first);
+    drv.cuStreamDestroy(second);
+    check_nothing_left("who waited");
+}
+
 /* Everything of everything, left behind on purpose. */
 static void left_over(void)
 {
@@ -156,6 +200,8 @@ int main(void)
     ordered();
     counted();
     logged();
+    odd_codes();
+    who_waited();
     left_over();
     return tap_finish();
 }

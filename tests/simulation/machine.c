@@ -123,6 +123,89 @@ static void missing_symbols(void)
     sim->reset(NULL);
 }
 
+/* A context that was made again has the handle of the one before, and is
+ * another one: whoever knows it by its handle alone is wrong. */
+static void recycled_contexts(void)
+{
+    unsigned long long ids[2] = {0};
+    CUcontext first = NULL, second = NULL;
+    CUstream stream;
+
+    driver_start(CCMR_SIM_EAGER, 0);
+    CHECK(drv.cuCtxCreate(&first, NULL, 0, 0));
+    CHECK(drv.cuCtxGetId(first, &ids[0]));
+    CHECK(drv.cuCtxDestroy(first));
+    CHECK_IS(drv.cuCtxGetId(first, &ids[1]), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    CHECK(drv.cuCtxCreate(&second, NULL, 0, 0));
+    CHECK(drv.cuCtxGetId(second, &ids[1]));
+    tap_ok(first == second, "the same handle at once");
+    tap_ok(ids[0] != ids[1], "but another id");
+    drv.cuCtxDestroy(second);
+    /* What a reset leaves: the handle, and nothing behind it. */
+    stream = new_stream();
+    CHECK(drv.cuDevicePrimaryCtxReset(0));
+    CHECK_IS(drv.cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    tap_is_int(census_now().streams, 0, "its streams went with it");
+    tap_ok(stream != NULL, "though their handles are still about");
+    sim->reset(NULL);
+}
+
+static CUresult make_pool(unsigned types)
+{
+    CUmemPoolProps props;
+    CUmemoryPool pool = NULL;
+    CUresult res;
+
+    memset(&props, 0, sizeof props);
+    props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    props.handleTypes = (CUmemAllocationHandleType)types;
+    res = drv.cuMemPoolCreate(&pool, &props);
+    if (res == CUDA_SUCCESS) {
+        drv.cuMemPoolDestroy(pool);
+    }
+    return res;
+}
+
+static CUresult make_piece(unsigned types)
+{
+    CUmemGenericAllocationHandle piece = 0;
+    CUmemAllocationProp props;
+    CUresult res;
+
+    memset(&props, 0, sizeof props);
+    props.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    props.requestedHandleTypes = (CUmemAllocationHandleType)types;
+    res = drv.cuMemCreate(&piece, 2 * MIB, &props, 0);
+    if (res == CUDA_SUCCESS) {
+        drv.cuMemRelease(piece);
+    }
+    return res;
+}
+
+/* Devices whose memory cannot be shared, or not be mapped at all. */
+static void without_sharing(void)
+{
+    const unsigned posix = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+
+    driver_start(CCMR_SIM_EAGER, 0);
+    CHECK(make_pool(posix));
+    CHECK(make_piece(posix));
+    sim->set_attribute(0, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
+                       0);
+    sim->set_attribute(
+        0, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 0);
+    CHECK(make_pool(0));
+    CHECK_IS(make_pool(posix), CUDA_ERROR_INVALID_VALUE);
+    CHECK(make_piece(0));
+    CHECK_IS(make_piece(posix), CUDA_ERROR_NOT_SUPPORTED);
+    sim->set_attribute(
+        0, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0);
+    CHECK_IS(make_piece(0), CUDA_ERROR_NOT_SUPPORTED);
+    check_nothing_left("without sharing");
+}
+
 static void stub(void)
 {
     int number = 77;
@@ -200,6 +283,8 @@ int main(void)
     several_devices();
     old_versions();
     missing_symbols();
+    recycled_contexts();
+    without_sharing();
     stub();
     deinitialized();
     no_device();
