@@ -45,6 +45,8 @@
     X(cuCtxGetId)                                                              \
     X(cuCtxGetFlags)                                                           \
     X(cuCtxSynchronize)                                                        \
+    X(cuCtxRecordEvent)                                                        \
+    X(cuCtxWaitEvent)                                                          \
     X(cuMemAlloc)                                                              \
     X(cuMemFree)                                                               \
     X(cuMemAllocHost)                                                          \
@@ -132,7 +134,10 @@
     X(cuIpcGetMemHandle)                                                       \
     X(cuIpcOpenMemHandle)                                                      \
     X(cuIpcCloseMemHandle)                                                     \
+    X(cuIpcGetEventHandle)                                                     \
+    X(cuIpcOpenEventHandle)                                                    \
     X(cuMemPrefetchAsync)                                                      \
+    X(cuMemPrefetchBatchAsync)                                                 \
     X(cuMemAdvise)                                                             \
     X(cuMemRangeGetAttribute)                                                  \
     X(cuMemRangeGetAttributes)                                                 \

@@ -80,6 +80,7 @@ extern const struct fidelity_topic reuse_topic;
 extern const struct fidelity_topic drain_topic;
 extern const struct fidelity_topic stream_topic;
 extern const struct fidelity_topic event_topic;
+extern const struct fidelity_topic context_event_topic;
 extern const struct fidelity_topic capture_topic;
 extern const struct fidelity_topic pointer_topic;
 extern const struct fidelity_topic copy_topic;

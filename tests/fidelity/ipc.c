@@ -340,12 +340,33 @@ static void peer_copies(void)
     drv.cuMemFree(second);
 }
 
+/* Handles of events, here: what crosses to another process is its matter. */
+static void event_handles(void)
+{
+    const unsigned shared = CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    CUipcEventHandle handle;
+    CUevent local = NULL;
+    CUevent event = NULL;
+    CUevent opened = NULL;
+
+    memset(&handle, 0, sizeof handle);
+    SEE("open_zero", cuIpcOpenEventHandle(&opened, handle));
+    drv.cuEventCreate(&local, CU_EVENT_DISABLE_TIMING);
+    SEE("get_local", cuIpcGetEventHandle(&handle, local));
+    SEE("create", cuEventCreate(&event, shared));
+    SEE("get", cuIpcGetEventHandle(&handle, event));
+    SEE("open_here", cuIpcOpenEventHandle(&opened, handle));
+    drv.cuEventDestroy(event);
+    drv.cuEventDestroy(local);
+}
+
 static const struct fidelity_case ipc_cases[] = {
     FIDELITY_CASE(get_handle),      FIDELITY_CASE(open_here),
     FIDELITY_CASE(second_process),  FIDELITY_CASE(second_process_small),
     FIDELITY_CASE(freed_first),     FIDELITY_CASE(opened_late),
     FIDELITY_CASE(peer_attributes), FIDELITY_CASE(peer_access),
-    FIDELITY_CASE(peer_copies),     FIDELITY_END,
+    FIDELITY_CASE(peer_copies),     FIDELITY_CASE(event_handles),
+    FIDELITY_END,
 };
 
 const struct fidelity_topic ipc_topic = {

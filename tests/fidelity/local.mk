@@ -11,6 +11,7 @@ tests_fidelity_fidelity_SOURCES = \
 	tests/fidelity/calls.c \
 	tests/fidelity/calls.h \
 	tests/fidelity/captures.c \
+	tests/fidelity/context_events.c \
 	tests/fidelity/contexts.c \
 	tests/fidelity/devices.c \
 	tests/fidelity/drain.c \

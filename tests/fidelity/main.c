@@ -55,6 +55,7 @@ static const struct fidelity_topic *const topics[] = {
     &drain_topic,
     &stream_topic,
     &event_topic,
+    &context_event_topic,
     &capture_topic,
     &pointer_topic,
     &copy_topic,

@@ -628,6 +628,42 @@ static void standard_pools(void)
     }
 }
 
+/* Many prefetches at once, and what is no batch. */
+static void prefetch_batch(void)
+{
+    CUmemLocation places[2];
+    CUdeviceptr ranges[2] = {0, 0};
+    size_t sizes[2] = {65536, 65536};
+    size_t firsts[2] = {0, 1};
+    CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
+
+    memset(places, 0, sizeof places);
+    places[0].type = CU_MEM_LOCATION_TYPE_DEVICE;
+    places[1].type = CU_MEM_LOCATION_TYPE_HOST;
+    SEE("allocate",
+        cuMemAllocManaged(&ranges[0], 4 * 65536, CU_MEM_ATTACH_GLOBAL));
+    ranges[1] = ranges[0] + 2 * 65536;
+    SEE("two_places", cuMemPrefetchBatchAsync(ranges, sizes, 2, places, firsts,
+                                              2, 0, stream));
+    SEE("one_place", cuMemPrefetchBatchAsync(ranges, sizes, 2, places, firsts,
+                                             1, 0, stream));
+    SEE("flags", cuMemPrefetchBatchAsync(ranges, sizes, 2, places, firsts, 1,
+                                         1, stream));
+    SEE("legacy", cuMemPrefetchBatchAsync(ranges, sizes, 2, places, firsts, 1,
+                                          0, CU_STREAM_LEGACY));
+    SEE("none", cuMemPrefetchBatchAsync(ranges, sizes, 0, places, firsts, 0, 0,
+                                        stream));
+    firsts[1] = 2;
+    SEE("place_beyond", cuMemPrefetchBatchAsync(ranges, sizes, 2, places,
+                                                firsts, 2, 0, stream));
+    firsts[0] = 1;
+    SEE("first_not_0", cuMemPrefetchBatchAsync(ranges, sizes, 2, places,
+                                               firsts, 1, 0, stream));
+    drv.cuStreamSynchronize(stream);
+    drv.cuMemFree(ranges[0]);
+    drv.cuStreamDestroy(stream);
+}
+
 static const struct fidelity_case managed_cases[] = {
     FIDELITY_CASE(allocate),
     FIDELITY_CASE(alignment),
@@ -655,6 +691,7 @@ static const struct fidelity_case managed_cases[] = {
     FIDELITY_CASE(attach_single_to_legacy),
     FIDELITY_CASE(attach_plain),
     FIDELITY_CASE(attach_without_flags),
+    FIDELITY_CASE(prefetch_batch),
     FIDELITY_END,
 };
 
