@@ -383,6 +383,34 @@ static void read_word(args *made, struct argp_state *state, const char *word)
     made->files[made->file_count++] = word;
 }
 
+/* Options that say how logs are taken. */
+static error_t read_log_option(int key, char *text, struct argp_state *state,
+                               args *made)
+{
+    switch (key) {
+    case KEY_SCALE:
+        made->scale = number_of(state, "scale", text, 1, UINT32_MAX);
+        return 0;
+    case KEY_IDLE:
+        made->idle = true;
+        return 0;
+    case KEY_BUSY:
+        made->busy = true;
+        if (text != NULL) {
+            made->behind = number_of(state, "busy", text, 1, 1000000000);
+        }
+        return 0;
+    case KEY_LENIENT:
+        made->lenient = true;
+        return 0;
+    case KEY_DEFAULT_STREAM:
+        read_default_stream(made, state, text);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 /* Options that say how much of what is run. */
 static error_t read_amount(int key, char *text, struct argp_state *state,
                            args *made)
@@ -416,11 +444,8 @@ static error_t read_amount(int key, char *text, struct argp_state *state,
     case KEY_WRITE:
         read_write(made, state, text);
         return 0;
-    case KEY_SCALE:
-        made->scale = number_of(state, "scale", text, 1, UINT32_MAX);
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return read_log_option(key, text, state, made);
     }
 }
 
@@ -460,21 +485,6 @@ static error_t read_rest(int key, char *text, struct argp_state *state,
         return 0;
     case KEY_BUFFERS:
         made->buffers = either_of(state, "buffers", text);
-        return 0;
-    case KEY_IDLE:
-        made->idle = true;
-        return 0;
-    case KEY_BUSY:
-        made->busy = true;
-        if (text != NULL) {
-            made->behind = number_of(state, "busy", text, 1, 1000000000);
-        }
-        return 0;
-    case KEY_LENIENT:
-        made->lenient = true;
-        return 0;
-    case KEY_DEFAULT_STREAM:
-        read_default_stream(made, state, text);
         return 0;
     case KEY_QUIET:
         made->quiet = true;
