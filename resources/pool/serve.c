@@ -10,6 +10,10 @@
 #include "lib/upstream.h"
 #include "resources/pool/pool.h"
 
+#define SHARE 16u
+#define SHARE_OF_MANY 64u
+#define LEAST_SHARE ((size_t)4 << 20)
+
 ccmr_status ccmr__pool_resolve(ccmr__pool *pool, ccmr_stream stream,
                                ccmr__stream_use *use,
                                ccmr__stream_record **record)
@@ -63,6 +67,21 @@ typedef struct caller {
     ccmr__pool_lane *lane;
 } caller;
 
+/* How much of large blocks a cache keeps: a share of what is reserved, smaller
+ * where many streams have caches. A block of any size is kept if it is alone.
+ * The owner, not inside. */
+static void set_share(const ccmr__pool *pool, ccmr__pool_cache *cache)
+{
+    size_t reserved =
+        atomic_load_explicit(&pool->reserved, memory_order_relaxed);
+    int many = atomic_load_explicit(&pool->many, memory_order_relaxed);
+    size_t share = reserved / (many ? SHARE_OF_MANY : SHARE);
+
+    ccmr__pool_enter(cache);
+    cache->large_most = share > LEAST_SHARE ? share : LEAST_SHARE;
+    ccmr__pool_leave(cache);
+}
+
 /* Any stream: asks what it is, finds or makes its cache. Pools over memory
  * that the host touches have none. */
 static ccmr_status __attribute__((noinline))
@@ -78,7 +97,8 @@ find_caller(ccmr__pool *pool, ccmr_stream stream, caller *who)
     pools = ccmr__thread_self()->pools;
     if (pools != NULL && pools->last.serial == pool->serial &&
         pools->last.stream == stream && pools->last.id == who->use.id &&
-        pools->last.record == who->record) {
+        pools->last.record == who->record &&
+        !ccmr__pool_cache_stale(pools->last.cache)) {
         who->cache = pools->last.cache;
     } else {
         who->cache = pool->host_access
@@ -184,6 +204,7 @@ allocate_slowly(ccmr__pool *pool, size_t bytes, size_t alignment,
             *ptr = (void *)address;
             return CCMR_SUCCESS;
         }
+        set_share(pool, who.cache);
         request.run = run_of(who.cache, request.bytes);
     } else {
         request.run = 1;
@@ -259,11 +280,6 @@ static inline void push(ccmr__pool_cache *cache, uintptr_t address,
     ccmr__pool_leave(cache);
 }
 
-static void free_ready(ccmr__pool *pool, const ccmr__pool_piece *piece)
-{
-    ccmr__pool_bring(pool->common, piece, 1);
-}
-
 /* An event for what came to the lane, if that is much. What is not covered
  * can wait: a failure is nobody's. */
 static void __attribute__((noinline))
@@ -309,43 +325,96 @@ static void free_to_lane(ccmr__pool *pool, const caller *who,
     }
 }
 
+/* Where a block is, if one can be there. */
+static ccmr_status locate(ccmr__pool *pool, void *ptr, size_t bytes,
+                          ccmr__pool_piece *piece)
+{
+    *piece = (ccmr__pool_piece){.address = (uintptr_t)ptr};
+    if (bytes > CCMR__POOL_MOST) {
+        return refuse(ptr, NULL, bytes);
+    }
+    piece->bytes = ccmr__pool_rounded(bytes);
+    piece->segment = ccmr__pool_segment_of(pool, piece->address);
+    if (piece->segment == NULL ||
+        !inside(piece->address, piece->bytes, piece->segment->base,
+                piece->segment->bytes)) {
+        return refuse(ptr, piece->segment, bytes);
+    }
+    return CCMR_SUCCESS;
+}
+
+static ccmr_status free_without_cache(ccmr__pool *pool, const caller *who,
+                                      void *ptr, size_t bytes)
+{
+    ccmr__pool_piece piece;
+    ccmr_status status = locate(pool, ptr, bytes, &piece);
+
+    if (status == CCMR_SUCCESS) {
+        free_to_lane(pool, who, &piece);
+    }
+    put_caller(who);
+    return status;
+}
+
+static ccmr_status free_ready(ccmr__pool *pool, void *ptr, size_t bytes)
+{
+    ccmr__pool_piece piece;
+    ccmr_status status = locate(pool, ptr, bytes, &piece);
+
+    if (status == CCMR_SUCCESS) {
+        ccmr__pool_bring(pool->common, &piece, 1);
+    }
+    return status;
+}
+
+/* Is a block of that many (rounded) bytes where the cache's last one was? */
+static inline int is_known(const ccmr__pool_cache *cache, const void *ptr,
+                           size_t rounded)
+{
+    return __builtin_expect(inside((uintptr_t)ptr, rounded, cache->known_base,
+                                   cache->known_bytes),
+                            1) != 0;
+}
+
+static inline void free_to_cache(ccmr__pool *pool, ccmr__pool_cache *cache,
+                                 CUstream stream, void *ptr, size_t bytes,
+                                 size_t rounded)
+{
+    push(cache, (uintptr_t)ptr, bytes, rounded);
+    if (needs_cover(pool, cache->lane)) {
+        cover(cache->lane, stream);
+    }
+}
+
 static ccmr_status __attribute__((noinline))
 deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
                   ccmr_stream stream)
 {
-    ccmr__pool_piece piece = {.address = (uintptr_t)ptr};
+    ccmr__pool_piece piece;
     ccmr_status status;
     caller who;
 
-    if (bytes > CCMR__POOL_MOST) {
-        return refuse(ptr, NULL, bytes);
-    }
-    piece.bytes = ccmr__pool_rounded(bytes);
-    piece.segment = ccmr__pool_segment_of(pool, piece.address);
-    if (piece.segment == NULL ||
-        !inside(piece.address, piece.bytes, piece.segment->base,
-                piece.segment->bytes)) {
-        return refuse(ptr, piece.segment, bytes);
-    }
     if (stream == CCMR_STREAM_READY) {
-        free_ready(pool, &piece);
-        return CCMR_SUCCESS;
+        return free_ready(pool, ptr, bytes);
     }
     status = find_caller(pool, stream, &who);
     if (status != CCMR_SUCCESS) {
         return status;
     }
     if (who.cache == NULL) {
-        free_to_lane(pool, &who, &piece);
-        put_caller(&who);
-        return CCMR_SUCCESS;
+        return free_without_cache(pool, &who, ptr, bytes);
     }
-    who.cache->known_base = piece.segment->base;
-    who.cache->known_bytes = piece.segment->bytes;
-    push(who.cache, piece.address, bytes, piece.bytes);
-    if (needs_cover(pool, who.lane)) {
-        cover(who.lane, who.use.handle);
+    if (bytes > CCMR__POOL_MOST ||
+        !is_known(who.cache, ptr, ccmr__pool_rounded(bytes))) {
+        status = locate(pool, ptr, bytes, &piece);
+        if (status != CCMR_SUCCESS) {
+            return status;
+        }
+        who.cache->known_base = piece.segment->base;
+        who.cache->known_bytes = piece.segment->bytes;
     }
+    free_to_cache(pool, who.cache, who.use.handle, ptr, bytes,
+                  ccmr__pool_rounded(bytes));
     return CCMR_SUCCESS;
 }
 
@@ -359,13 +428,8 @@ ccmr_status ccmr__pool_deallocate(void *object, void *ptr, size_t bytes,
     if (__builtin_expect(cache != NULL && bytes <= CCMR__POOL_MOST, 1)) {
         size_t rounded = ccmr__pool_rounded(bytes);
 
-        if (__builtin_expect(inside((uintptr_t)ptr, rounded, cache->known_base,
-                                    cache->known_bytes),
-                             1)) {
-            push(cache, (uintptr_t)ptr, bytes, rounded);
-            if (needs_cover(pool, cache->lane)) {
-                cover(cache->lane, stream);
-            }
+        if (is_known(cache, ptr, rounded)) {
+            free_to_cache(pool, cache, stream, ptr, bytes, rounded);
             return CCMR_SUCCESS;
         }
     }
