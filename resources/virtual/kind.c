@@ -14,7 +14,9 @@
 
 #define DEFAULT_HANDLE ((size_t)64 << 20)
 
-#define HANDLE_KIND_NAMES "posix_fd|win32|win32_kmt|fabric"
+/* The kinds that there are here; bits of the option, not CCMR_HANDLE_... */
+#define HANDLE_KIND_NAMES "posix_fd|fabric"
+enum { NAMED_POSIX_FD = 0x1, NAMED_FABRIC = 0x2 };
 
 /* ---- what it is ------------------------------------------------------ */
 
@@ -90,6 +92,18 @@ static const ccmr_option virtual_options[] = {
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
+static unsigned named_kinds(unsigned kinds)
+{
+    return ((kinds & CCMR_HANDLE_POSIX_FD) != 0 ? NAMED_POSIX_FD : 0u) |
+           ((kinds & CCMR_HANDLE_FABRIC) != 0 ? NAMED_FABRIC : 0u);
+}
+
+static unsigned kinds_named(uint64_t named)
+{
+    return ((named & NAMED_POSIX_FD) != 0 ? CCMR_HANDLE_POSIX_FD : 0u) |
+           ((named & NAMED_FABRIC) != 0 ? CCMR_HANDLE_FABRIC : 0u);
+}
+
 static ccmr_status virtual_option_get(void *object, const char *name,
                                       char *text, size_t capacity,
                                       size_t *length)
@@ -116,7 +130,7 @@ static ccmr_status virtual_option_get(void *object, const char *name,
         break;
     default:
         ccmr__text_add_flags(&value, HANDLE_KIND_NAMES,
-                             self->made.handle_kinds);
+                             named_kinds(self->made.handle_kinds));
         break;
     }
     return ccmr__text_give(words, text, capacity, length);
@@ -454,7 +468,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
     options.handle = values[OPTION_HANDLE].number;
     options.room =
         ccmr__value_bytes(&values[OPTION_ROOM], record->total_bytes);
-    options.handle_kinds = (unsigned)values[OPTION_EXPORT].number;
+    options.handle_kinds = kinds_named(values[OPTION_EXPORT].number);
     return ccmr_virtual_create(record->ordinal, &options, resource);
 }
 

@@ -511,6 +511,7 @@ Test(virtual_leaf, describes_itself)
 
 Test(virtual_leaf, is_a_kind)
 {
+    ccmr_virtual_options options = {.size = sizeof(options)};
     ccmr_resource *resource =
         made("virtual device=1 handle=5MiB room=1MiB export=posix_fd");
 
@@ -524,8 +525,10 @@ Test(virtual_leaf, is_a_kind)
     ccmr_resource_release(resource);
     cr_assert_eq(ccmr_stack_create("virtual device=2", &resource),
                  CCMR_ERROR_NO_DEVICE);
-    REFUSED(ccmr_stack_create("virtual export=win32", &resource),
-            NOT_SUPPORTED, "0x2");
+    cr_assert_eq(ccmr_stack_create("virtual export=win32", &resource),
+                 CCMR_ERROR_UNKNOWN_NAME);
+    options.handle_kinds = CCMR_HANDLE_WIN32;
+    REFUSED(ccmr_virtual_create(0, &options, &resource), NOT_SUPPORTED, "0x2");
     /* The simulated machine has the attribute, but not the right. */
     REFUSED(ccmr_stack_create("virtual export=fabric", &resource),
             NOT_SUPPORTED, "CUDA_ERROR_NOT_PERMITTED");
