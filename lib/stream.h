@@ -35,7 +35,9 @@ typedef struct ccmr__stream_record {
     ccmr_stream retired; /* an owned one that is retired, not destroyed; the
                           * record stays its own. Under the lock */
     atomic_int capturing;
-    atomic_int borrowed; /* how many use the handle in calls without it */
+    _Atomic uint64_t usable; /* the id; 0 while it is retired or captures: what
+                              * whoever has met the stream looks at */
+    atomic_int borrowed;     /* how many use the handle in calls without it */
     struct ccmr__stream_record *next; /* set once */
 } ccmr__stream_record;
 

@@ -69,6 +69,8 @@ static ccmr_status record_add(ccmr_stream stream, uint64_t id, int device,
             atomic_store_explicit(&record->capturing, 0, memory_order_relaxed);
             atomic_store_explicit(&record->handle, stream,
                                   memory_order_release);
+            atomic_store_explicit(&record->usable, record->id,
+                                  memory_order_release);
         }
     }
     (void)pthread_mutex_unlock(&table_lock);
@@ -120,6 +122,7 @@ static void record_retire(ccmr__stream_record *record)
         record->retired =
             atomic_load_explicit(&record->handle, memory_order_relaxed);
     }
+    atomic_store(&record->usable, 0);
     atomic_store(&record->handle, NULL);
     /* Before another stream can have the record. */
     wait_for_borrowers(record);
@@ -309,6 +312,7 @@ ccmr_status ccmr_stream_set_capturing(ccmr_stream stream, int capturing)
                           "stream %p is not registered", (void *)stream);
     }
     atomic_store(&record->capturing, capturing != 0);
+    atomic_store(&record->usable, capturing != 0 ? 0 : record->id);
     if (capturing != 0) {
         wait_for_borrowers(record);
     }

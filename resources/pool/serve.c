@@ -41,7 +41,7 @@ static inline ccmr__pool_cache *last_cache(const ccmr__pool *pool,
                                            ccmr_stream stream)
 {
     const ccmr__thread_pools *pools = thread->pools;
-    const ccmr__stream_record *record;
+    ccmr__stream_record *record;
 
     if (__builtin_expect(pools == NULL || pools->last.serial != pool->serial ||
                              pools->last.stream != stream,
@@ -50,10 +50,8 @@ static inline ccmr__pool_cache *last_cache(const ccmr__pool *pool,
     }
     record = pools->last.record;
     if (__builtin_expect(record == NULL, 0) ||
-        atomic_load_explicit(&record->handle, memory_order_acquire) !=
-            stream ||
-        record->id != pools->last.id ||
-        atomic_load_explicit(&record->capturing, memory_order_relaxed) != 0) {
+        atomic_load_explicit(&record->usable, memory_order_acquire) !=
+            pools->last.id) {
         return NULL;
     }
     return pools->last.cache;
@@ -376,6 +374,18 @@ static inline int is_known(const ccmr__pool_cache *cache, const void *ptr,
                             1) != 0;
 }
 
+/* Is a small block, however it is rounded, where the cache's last one was? */
+static inline int is_inside(const ccmr__pool_cache *cache, const void *ptr)
+{
+    uintptr_t offset = (uintptr_t)ptr - cache->known_base;
+
+    return __builtin_expect(
+               offset < cache->known_bytes &&
+                   cache->known_bytes - offset >= CCMR__POOL_SMALL &&
+                   ((uintptr_t)ptr & (CCMR__POOL_GRANULE - 1)) == 0,
+               1) != 0;
+}
+
 static inline void free_to_cache(ccmr__pool *pool, ccmr__pool_cache *cache,
                                  CUstream stream, void *ptr, size_t bytes,
                                  size_t rounded)
@@ -426,12 +436,17 @@ ccmr_status ccmr__pool_deallocate(void *object, void *ptr, size_t bytes,
 
     (void)alignment; /* blocks of all alignments are alike */
     if (__builtin_expect(cache != NULL && bytes <= CCMR__POOL_MOST, 1)) {
-        size_t rounded = ccmr__pool_rounded(bytes);
+        size_t rounded = bytes;
 
-        if (is_known(cache, ptr, rounded)) {
-            free_to_cache(pool, cache, stream, ptr, bytes, rounded);
-            return CCMR_SUCCESS;
+        if (bytes > CCMR__POOL_SMALL ||
+            !is_inside(cache, ptr)) { /* not by far: look closely */
+            rounded = ccmr__pool_rounded(bytes);
+            if (!is_known(cache, ptr, rounded)) {
+                return deallocate_slowly(pool, ptr, bytes, stream);
+            }
         }
+        free_to_cache(pool, cache, stream, ptr, bytes, rounded);
+        return CCMR_SUCCESS;
     }
     return deallocate_slowly(pool, ptr, bytes, stream);
 }
