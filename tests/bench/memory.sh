@@ -117,6 +117,14 @@ ok "budget of a recording" exits 0 bench budget vit_multistream_infer \
 ok "busy needs no less" check "
     1 <= results[0]['budget_ratio'] <= results[1]['budget_ratio'] and
     results[0]['budget_ratio'] < 2" vit.json
+# A try that ends early gives all back: a device with little more than what
+# one try takes is enough for all of them.
+ok "tries that end early" exits 0 env CUCOREMR_SIM_MEMORY=800MiB \
+    "$abs_top_builddir/cucoremr-bench" budget vit_multistream_infer \
+    --stack "$ordered" --json early.json
+ok "leave nothing behind" check "
+    results[0]['tries'] > 4 and results[0]['budget_bytes'] ==
+    files[1]['results'][0]['budget_bytes']" early.json vit.json
 ok "grown of a recording" exits 0 bench grown vit_multistream_infer \
     --idle --busy --stack "$ordered" --json vitgrown.json
 ok "busy takes more" check "
