@@ -175,9 +175,16 @@ ccmr_status ccmr__pool_begin(ccmr__pool *pool, size_t bytes);
 
 /* ---- trim.c --------------------------------------------------------------------- */
 
-/** All finished memory of all lanes goes to one, and merges there. In a
- * scope. */
-void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to);
+/* Which free memory. */
+typedef enum ccmr__pool_which {
+    CCMR__POOL_FINISHED,   /* that waits for nothing */
+    CCMR__POOL_FOLLOWABLE, /* that another stream can wait for, too */
+    CCMR__POOL_ALL
+} ccmr__pool_which;
+
+/** Memory of all lanes goes to one, and merges there. In a scope. */
+void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to,
+                       ccmr__pool_which which);
 
 /** Give wholly free, finished segments back while more than `keep` bytes are
  * reserved. Returns the bytes. */

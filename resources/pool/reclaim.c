@@ -384,13 +384,25 @@ static size_t flush_large(const request *of)
     return bytes;
 }
 
+/* What lies apart in several lanes may be enough together. Memory that has to
+ * be waited for is mixed last: who takes it waits for all who had a part. */
 static ccmr_status gather_and_take(request *of)
 {
-    if (ccmr__pool_free_bytes(of->pool) < of->bytes) {
+    ccmr__pool *pool = of->pool;
+    ccmr_status status;
+
+    if (ccmr__pool_free_bytes(pool) < of->bytes) {
         return CCMR_ERROR_BUSY;
     }
-    ccmr__pool_gather(of->pool, of->lane);
-    return take_any(of);
+    ccmr__pool_gather(pool, of->lane, CCMR__POOL_FINISHED);
+    status = take_any(of);
+    if (status == CCMR_ERROR_BUSY && pool->options.follow &&
+        !pool->host_access &&
+        atomic_load_explicit(&pool->many, memory_order_relaxed) != 0) {
+        ccmr__pool_gather(pool, of->lane, CCMR__POOL_FOLLOWABLE);
+        status = take_any(of);
+    }
+    return status;
 }
 
 /* Steps 3 to 8. In a scope. */

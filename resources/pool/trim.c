@@ -20,10 +20,29 @@ static int is_settled(const ccmr__pool_extent *extent)
 
 /* ---- gathering ---------------------------------------------------------------------- */
 
-/* Under the lane's lock: extents that wait for nothing (or for `own` alone),
- * up to a batch. */
-static size_t pick(ccmr__pool_lane *lane, const ccmr__pool_lane *own, int all,
-                   ccmr__pool_piece *pieces, ccmr__pool_extent **records)
+/* An extent that waits: may it go to the lane `own` (NULL: waits there do not
+ * count as its own)? */
+static int may_move(const ccmr__pool_extent *extent,
+                    const ccmr__pool_lane *own, ccmr__pool_which which)
+{
+    unsigned i;
+
+    for (i = 0; i < extent->waits.count && which != CCMR__POOL_ALL; i++) {
+        if (extent->waits.lanes[i] != own &&
+            (which == CCMR__POOL_FINISHED ||
+             !ccmr__pool_coverable(extent->waits.lanes[i],
+                                   extent->waits.numbers[i]))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Under the lane's lock: extents that wait for nothing, or may move
+ * nevertheless, up to a batch. */
+static size_t pick(ccmr__pool_lane *lane, const ccmr__pool_lane *own,
+                   ccmr__pool_which which, ccmr__pool_piece *pieces,
+                   ccmr__pool_extent **records)
 {
     ccmr__pool_extent *extent = ccmr__pool_first(&lane->set);
     ccmr__pool_extent *chosen[BATCH];
@@ -32,10 +51,8 @@ static size_t pick(ccmr__pool_lane *lane, const ccmr__pool_lane *own, int all,
 
     for (; extent != NULL && count < BATCH;
          extent = ccmr__pool_next(&lane->set, extent)) {
-        int settled = ccmr__pool_settled(&extent->waits);
-
-        if (settled || all ||
-            (extent->waits.count == 1 && extent->waits.lanes[0] == own)) {
+        if (ccmr__pool_settled(&extent->waits) ||
+            may_move(extent, own, which)) {
             chosen[count++] = extent;
         }
     }
@@ -60,8 +77,8 @@ static size_t list_length(const ccmr__pool_extent *records)
     return count;
 }
 
-/* From one lane to another: finished memory, or all of it. */
-static void move_free(ccmr__pool_lane *from, ccmr__pool_lane *to, int all)
+static void move_free(ccmr__pool_lane *from, ccmr__pool_lane *to,
+                      ccmr__pool_which which)
 {
     const ccmr__pool_lane *own = to->pool->host_access ? NULL : to;
     size_t count;
@@ -72,7 +89,7 @@ static void move_free(ccmr__pool_lane *from, ccmr__pool_lane *to, int all)
         size_t i;
 
         ccmr__pool_lane_lock(from);
-        count = pick(from, own, all, pieces, &records);
+        count = pick(from, own, which, pieces, &records);
         ccmr__pool_lane_unlock(from);
         if (count == 0) {
             break;
@@ -122,7 +139,8 @@ static void merge_again(ccmr__pool_lane *lane)
     } while (count == BATCH);
 }
 
-void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to)
+void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to,
+                       ccmr__pool_which which)
 {
     ccmr__pool_lane *lane;
 
@@ -135,11 +153,11 @@ void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to)
          lane != NULL; lane = lane->next) {
         if (lane != to && atomic_load_explicit(&lane->free_bytes,
                                                memory_order_relaxed) != 0) {
-            move_free(lane, to, 0);
+            move_free(lane, to, which);
         }
     }
     if (to != pool->common) {
-        move_free(pool->common, to, 0);
+        move_free(pool->common, to, which);
     }
     merge_again(to);
     (void)pthread_mutex_unlock(&pool->slow);
@@ -224,7 +242,7 @@ size_t ccmr__pool_release(ccmr__pool *pool, size_t keep, ccmr_status *refused)
     size_t i = 0;
     uintptr_t base;
 
-    ccmr__pool_gather(pool, pool->common);
+    ccmr__pool_gather(pool, pool->common, CCMR__POOL_FINISHED);
     while (*refused == CCMR_SUCCESS && (base = base_of(pool, i)) != 0) {
         if (!take_whole(pool, base, keep, &piece)) {
             i++;
@@ -394,7 +412,7 @@ static ccmr_status retire_lane(ccmr__pool *pool, ccmr__pool_lane *lane,
     (void)pthread_mutex_unlock(&pool->lock);
     (void)ccmr__pool_steal(pool, lane, NULL);
     (void)pthread_mutex_lock(&pool->slow);
-    move_free(lane, pool->common, 1);
+    move_free(lane, pool->common, CCMR__POOL_ALL);
     (void)pthread_mutex_unlock(&pool->slow);
     return CCMR_SUCCESS;
 }
