@@ -310,6 +310,7 @@ static void case_host_function(subject *s)
 
     f.ptr = take(s, 512, 0, s->streams[0]);
     f.buffer = take_buffer(s, 512, s->streams[0]);
+    memory = ccmr_buffer_ptr(f.buffer);
     if (f.ptr == NULL || f.buffer == NULL ||
         !CHECK(s,
                api.cuLaunchHostFunc(s->streams[0], call_inside, &f) ==
@@ -319,7 +320,6 @@ static void case_host_function(subject *s)
         drop_buffer(s, f.buffer);
         return;
     }
-    memory = ccmr_buffer_ptr(f.buffer);
     settle(s, s->streams[0]);
     CHECK(s, atomic_load(&f.done) == 1, "the host function did not run");
     tell_inside(&f, memory);

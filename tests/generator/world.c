@@ -222,6 +222,7 @@ static void start_driver(const model *m)
     }
     (void)simulator->set_mode(CCMR_SIM_LATE);
     (void)simulator->set_wait_limit(WAIT_LIMIT_MS);
+    (void)simulator->set_strict(0); /* hazards are told, with the program */
 }
 
 /* What the library makes once a device, at first need, is no leak. */
