@@ -40,6 +40,7 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/kind.c \
 	resources/pool/lane.c \
 	resources/pool/lane.h \
+	resources/pool/notes.c \
 	resources/pool/pool.h \
 	resources/pool/reclaim.c \
 	resources/pool/segment.c \

@@ -60,14 +60,14 @@ void ccmr__pool_explain(ccmr__pool *pool)
     size_t reserved =
         atomic_load_explicit(&pool->reserved, memory_order_relaxed);
     size_t free_bytes = ccmr__pool_free_bytes(pool);
+    size_t hard = atomic_load_explicit(&pool->hard, memory_order_relaxed);
 
     detail->reserved = reserved;
     detail->live = reserved > free_bytes ? reserved - free_bytes : 0;
     detail->largest_free = largest_free(pool);
     detail->pending = ccmr__pool_pending(pool);
     if (detail->limit == 0 || detail->limit == CCMR_BYTES_UNKNOWN) {
-        detail->limit = pool->options.hard != 0 ? pool->options.hard
-                                                : pool->device->total_bytes;
+        detail->limit = hard != 0 ? hard : pool->device->total_bytes;
     }
 }
 
@@ -80,6 +80,7 @@ ccmr_status ccmr__pool_would_fit(void *object, size_t bytes,
     ccmr__pool_lane *lane;
     size_t largest;
     size_t reserved;
+    size_t hard;
     ccmr_status status = ccmr__pool_resolve(pool, stream, &use, &record);
 
     if (status != CCMR_SUCCESS) {
@@ -97,10 +98,10 @@ ccmr_status ccmr__pool_would_fit(void *object, size_t bytes,
         return CCMR_SUCCESS;
     }
     reserved = atomic_load_explicit(&pool->reserved, memory_order_relaxed);
+    hard = atomic_load_explicit(&pool->hard, memory_order_relaxed);
     if (bytes > CCMR__POOL_MOST ||
-        (pool->options.hard != 0 &&
-         (reserved > pool->options.hard ||
-          ccmr__pool_rounded(bytes) > pool->options.hard - reserved))) {
+        (hard != 0 &&
+         (reserved > hard || ccmr__pool_rounded(bytes) > hard - reserved))) {
         *fits = 0;
         return CCMR_SUCCESS;
     }

@@ -24,6 +24,7 @@ static _Atomic uint64_t next_serial = 1;
 
 static void pool_free(ccmr__pool *self)
 {
+    (void)pthread_mutex_destroy(&self->noting);
     (void)pthread_mutex_destroy(&self->lock);
     (void)pthread_mutex_destroy(&self->slow);
     (void)pthread_mutex_destroy(&self->thieves);
@@ -194,6 +195,8 @@ static const ccmr_resource_ops pool_ops = {
     .trim = ccmr__pool_trim,
     .stats = ccmr__pool_stats,
     .retire_stream = ccmr__pool_retire,
+    .note_use = ccmr__pool_note_use,
+    .hold_until_free = ccmr__pool_hold_until_free,
     .option_get = pool_option_get,
     .option_set = pool_option_set,
     .would_fit = ccmr__pool_would_fit,
@@ -211,8 +214,13 @@ static int init_locks(ccmr__pool *self)
     if (pthread_mutex_init(&self->lock, NULL) != 0) {
         goto err_slow;
     }
+    if (pthread_mutex_init(&self->noting, NULL) != 0) {
+        goto err_lock;
+    }
     return 0;
 
+err_lock:
+    (void)pthread_mutex_destroy(&self->lock);
 err_slow:
     (void)pthread_mutex_destroy(&self->slow);
 err_thieves:
@@ -295,6 +303,17 @@ static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
                           "pool: initial=%zu is more than hard=%zu",
                           options->initial, options->hard);
+    }
+    if (options->initial > CCMR__POOL_MOST) {
+        return ccmr__fail(CCMR_ERROR_INVALID_SIZE,
+                          "pool: initial=%zu is more than a pool can have",
+                          options->initial);
+    }
+    if (options->soft != 0 && (options->soft < 100 || options->soft > 1000)) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: soft=%u: a percentage of 100 to 1000 is "
+                          "needed",
+                          options->soft);
     }
     status = make(upstream, device, options, &self);
     if (status != CCMR_SUCCESS) {
@@ -387,10 +406,8 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    if (soft != 0 && (soft < 100 || soft > 1000)) {
-        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
-                          "soft=%lld: a percentage of 100 to 1000 is needed",
-                          (long long)soft);
+    if (soft < 0 || soft > 1000) {
+        soft = 1; /* none, as create() says */
     }
     options = (ccmr__pool_options){
         .initial =

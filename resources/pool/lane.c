@@ -49,7 +49,10 @@ static void free_marks(ccmr__pool_mark *mark)
     while (mark != NULL) {
         ccmr__pool_mark *next = mark->next;
 
-        (void)CCMR__CU(cuEventDestroy)(mark->event);
+        if (CCMR__CU(cuEventDestroy)(mark->event) != CUDA_SUCCESS) {
+            /* Once more, so that it does not stay. */
+            (void)CCMR__CU(cuEventDestroy)(mark->event);
+        }
         free(mark);
         mark = next;
     }
@@ -324,6 +327,19 @@ static void spare_mark(ccmr__pool_lane *lane, ccmr__pool_mark *mark)
 {
     mark->next = lane->spare_marks;
     lane->spare_marks = mark;
+}
+
+ccmr_status ccmr__pool_spare_event(ccmr__pool_lane *lane)
+{
+    ccmr__pool_mark *mark;
+    ccmr_status status = new_mark(&mark);
+
+    if (status == CCMR_SUCCESS && mark != NULL) {
+        ccmr__pool_lane_lock(lane);
+        spare_mark(lane, mark);
+        ccmr__pool_lane_unlock(lane);
+    }
+    return status;
 }
 
 /* Under the lock: what it covers can be waited for. Where there are enough

@@ -128,6 +128,9 @@ static inline int ccmr__pool_coverable(ccmr__pool_lane *lane, uint64_t number)
 /* The rest asks the driver: in the device's context and in relaxed capture
  * mode, no lock held. */
 
+/** Have one more spare event, so that a record later need not make it. */
+ccmr_status ccmr__pool_spare_event(ccmr__pool_lane *lane);
+
 /** Record an event that covers all that was freed so far, on a stream that
  * this call was given. */
 ccmr_status ccmr__pool_record(ccmr__pool_lane *lane, CUstream stream);

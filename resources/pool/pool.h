@@ -19,6 +19,7 @@
  *
  * Locks, in the order in which they may be nested:
  *   thieves -> lock -> a lane's lock       never two lanes' locks
+ *   noting -> nothing
  * None is held over a call of the upstream or of the driver.
  */
 #ifndef CCMR_RESOURCES_POOL_POOL_H
@@ -35,6 +36,9 @@
 #include "resources/pool/lane.h"
 
 #define CCMR__POOL_LANE_BUCKETS 256u
+#define CCMR__POOL_NOTE_BITS 6
+
+typedef struct ccmr__pool_note ccmr__pool_note; /* see notes.c */
 
 /* An allocation of the upstream. Records are kept for the next segment, so
  * that whoever has a stale one reads memory that is there. */
@@ -112,6 +116,10 @@ struct ccmr__pool {
     _Atomic size_t surplus;   /* of records: see extent.h */
     _Atomic uint64_t changes; /* times that memory came free */
 
+    _Atomic size_t noted; /* notes that there are */
+    pthread_mutex_t noting;
+    ccmr__pool_note *notes[(size_t)1 << CCMR__POOL_NOTE_BITS]; /* `noting` */
+
     ccmr__pool *next_pool; /* all pools: cache.c's own lock */
 };
 
@@ -122,6 +130,27 @@ void ccmr__pool_list_add(ccmr__pool *pool);
 void ccmr__pool_list_remove(ccmr__pool *pool);
 /** Free all caches. Nobody uses the pool. */
 void ccmr__pool_caches_end(ccmr__pool *pool);
+
+/* ---- notes.c -------------------------------------------------------------------- */
+
+ccmr_status ccmr__pool_note_use(void *object, void *ptr, ccmr_stream stream);
+ccmr_status ccmr__pool_hold_until_free(void *object, void *ptr,
+                                       ccmr_stream stream);
+/** A block with notes is about to be freed on a stream: it waits for them. On
+ * an error the block keeps them. Not in a scope. */
+ccmr_status ccmr__pool_follow_notes(ccmr__pool *pool, void *ptr,
+                                    const ccmr__pool_lane *own,
+                                    CUstream stream);
+/** All work on the block is finished. */
+void ccmr__pool_drop_notes(ccmr__pool *pool, const void *ptr);
+void ccmr__pool_notes_end(ccmr__pool *pool);
+
+static inline int ccmr__pool_has_notes(const ccmr__pool *pool)
+{
+    return __builtin_expect(
+               atomic_load_explicit(&pool->noted, memory_order_relaxed) != 0,
+               0) != 0;
+}
 
 /* ---- segment.c ------------------------------------------------------------------ */
 

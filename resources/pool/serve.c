@@ -347,6 +347,10 @@ static ccmr_status free_without_cache(ccmr__pool *pool, const caller *who,
     ccmr__pool_piece piece;
     ccmr_status status = locate(pool, ptr, bytes, &piece);
 
+    if (status == CCMR_SUCCESS && ccmr__pool_has_notes(pool)) {
+        status =
+            ccmr__pool_follow_notes(pool, ptr, who->lane, who->use.handle);
+    }
     if (status == CCMR_SUCCESS) {
         free_to_lane(pool, who, &piece);
     }
@@ -360,6 +364,9 @@ static ccmr_status free_ready(ccmr__pool *pool, void *ptr, size_t bytes)
     ccmr_status status = locate(pool, ptr, bytes, &piece);
 
     if (status == CCMR_SUCCESS) {
+        if (ccmr__pool_has_notes(pool)) {
+            ccmr__pool_drop_notes(pool, ptr);
+        }
         ccmr__pool_bring(pool->common, &piece, 1);
     }
     return status;
@@ -423,6 +430,12 @@ deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
         who.cache->known_base = piece.segment->base;
         who.cache->known_bytes = piece.segment->bytes;
     }
+    if (ccmr__pool_has_notes(pool)) {
+        status = ccmr__pool_follow_notes(pool, ptr, who.lane, who.use.handle);
+        if (status != CCMR_SUCCESS) {
+            return status;
+        }
+    }
     free_to_cache(pool, who.cache, who.use.handle, ptr, bytes,
                   ccmr__pool_rounded(bytes));
     return CCMR_SUCCESS;
@@ -435,7 +448,8 @@ ccmr_status ccmr__pool_deallocate(void *object, void *ptr, size_t bytes,
     ccmr__pool_cache *cache = last_cache(pool, ccmr__thread_self(), stream);
 
     (void)alignment; /* blocks of all alignments are alike */
-    if (__builtin_expect(cache != NULL && bytes <= CCMR__POOL_MOST, 1)) {
+    if (__builtin_expect(cache != NULL && bytes <= CCMR__POOL_MOST, 1) &&
+        !ccmr__pool_has_notes(pool)) {
         size_t rounded = bytes;
 
         if (bytes > CCMR__POOL_SMALL ||

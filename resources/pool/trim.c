@@ -461,11 +461,15 @@ static void end_lanes(ccmr__pool *pool)
 void ccmr__pool_end(ccmr__pool *pool)
 {
     ccmr__scope scope;
-    int entered = ccmr__scope_enter(&scope, pool->device,
-                                    CCMR__SCOPE_RELAXED) == CCMR_SUCCESS;
+    int entered = 0;
     int tries;
 
+    for (tries = 0; tries < 3 && !entered; tries++) {
+        entered = ccmr__scope_enter(&scope, pool->device,
+                                    CCMR__SCOPE_RELAXED) == CCMR_SUCCESS;
+    }
     ccmr__pool_list_remove(pool);
+    ccmr__pool_notes_end(pool);
     (void)ccmr__pool_steal(pool, NULL, NULL);
     /* A call that went wrong once is no reason to lose memory. */
     for (tries = 0;

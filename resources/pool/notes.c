@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Noted uses: other streams that a block's free has to come after.
+ *
+ *   address -> note {lane, number} -> note {lane, held} -> ...
+ *
+ * A use that is noted now has its event now: a number of its stream's lane
+ * that is covered. One that is held gets its event when the block is freed, so
+ * the lane stays the stream's until then. The free makes its own stream wait
+ * for all of them; what comes after it on that stream, and whoever waits for
+ * it, comes after them as well. So nothing else has to know of notes.
+ *
+ * Blocks without notes cost one look at a counter. Threads: `noting` guards
+ * the table; it is held over no call of the driver.
+ */
+#include <stdlib.h>
+
+#include "lib/error.h"
+#include "resources/pool/pool.h"
+
+struct ccmr__pool_note {
+    uintptr_t address;
+    ccmr__pool_lane *lane; /* in use until the note goes */
+    uint64_t number;       /* 0: held */
+    CUstream stream;       /* of a held one */
+    ccmr__pool_note *next;
+};
+
+static ccmr__pool_note **bucket_of(ccmr__pool *pool, uintptr_t address)
+{
+    uint64_t hash = ((uint64_t)address >> 8) * UINT64_C(0x9E3779B97F4A7C15);
+
+    return &pool->notes[hash >> (64 - CCMR__POOL_NOTE_BITS)];
+}
+
+static void put_in(ccmr__pool *pool, ccmr__pool_note *note)
+{
+    ccmr__pool_note **bucket = bucket_of(pool, note->address);
+
+    (void)pthread_mutex_lock(&pool->noting);
+    note->next = *bucket;
+    *bucket = note;
+    atomic_fetch_add_explicit(&pool->noted, 1, memory_order_relaxed);
+    (void)pthread_mutex_unlock(&pool->noting);
+}
+
+/* All notes of a block, which leave the table. */
+static ccmr__pool_note *take_out(ccmr__pool *pool, uintptr_t address)
+{
+    ccmr__pool_note **link = bucket_of(pool, address);
+    ccmr__pool_note *taken = NULL;
+
+    (void)pthread_mutex_lock(&pool->noting);
+    while (*link != NULL) {
+        ccmr__pool_note *note = *link;
+
+        if (note->address != address) {
+            link = &note->next;
+            continue;
+        }
+        *link = note->next;
+        note->next = taken;
+        taken = note;
+        atomic_fetch_sub_explicit(&pool->noted, 1, memory_order_relaxed);
+    }
+    (void)pthread_mutex_unlock(&pool->noting);
+    return taken;
+}
+
+static void drop(ccmr__pool_note *note)
+{
+    while (note != NULL) {
+        ccmr__pool_note *next = note->next;
+
+        ccmr__pool_lane_put(note->lane);
+        free(note);
+        note = next;
+    }
+}
+
+static uint64_t next_number(ccmr__pool_lane *lane)
+{
+    uint64_t number;
+
+    ccmr__pool_lane_lock(lane);
+    number = ++lane->freed;
+    ccmr__pool_lane_unlock(lane);
+    return number;
+}
+
+/* ---- noting ----------------------------------------------------------------- */
+
+/* The event of a use that is noted now; in a scope. */
+static ccmr_status cover_use(ccmr__pool_note *note)
+{
+    note->number = next_number(note->lane);
+    return ccmr__pool_record(note->lane, note->stream);
+}
+
+static ccmr_status add(ccmr__pool *pool, void *ptr, ccmr_stream stream,
+                       int held)
+{
+    ccmr__stream_record *record;
+    ccmr__stream_use use;
+    ccmr__pool_note *note;
+    ccmr__scope scope;
+    ccmr_status status;
+
+    status = ccmr__pool_resolve(pool, stream, &use, &record);
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    note = calloc(1, sizeof(*note));
+    if (note == NULL) {
+        return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
+                          "no memory to note a use");
+    }
+    status = ccmr__pool_lane_get(pool, &use, record, &note->lane);
+    if (status != CCMR_SUCCESS) {
+        free(note);
+        return status;
+    }
+    note->address = (uintptr_t)ptr;
+    note->stream = use.handle;
+    status = ccmr__scope_enter(&scope, pool->device, CCMR__SCOPE_RELAXED);
+    if (status == CCMR_SUCCESS) {
+        status = held ? ccmr__pool_spare_event(note->lane) : cover_use(note);
+        ccmr__scope_leave(&scope);
+    }
+    if (status != CCMR_SUCCESS) {
+        drop(note);
+        return status;
+    }
+    put_in(pool, note);
+    return CCMR_SUCCESS;
+}
+
+static ccmr_status check(ccmr__pool *pool, void *ptr)
+{
+    if (((uintptr_t)ptr & (CCMR__POOL_GRANULE - 1)) != 0 ||
+        ccmr__pool_segment_of(pool, (uintptr_t)ptr) == NULL) {
+        return ccmr__fail(CCMR_ERROR_INVALID_POINTER,
+                          "%p is not the address of a live block", ptr);
+    }
+    return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__pool_note_use(void *object, void *ptr, ccmr_stream stream)
+{
+    ccmr_status status = check(object, ptr);
+
+    return status == CCMR_SUCCESS ? add(object, ptr, stream, 0) : status;
+}
+
+ccmr_status ccmr__pool_hold_until_free(void *object, void *ptr,
+                                       ccmr_stream stream)
+{
+    ccmr_status status = check(object, ptr);
+
+    return status == CCMR_SUCCESS ? add(object, ptr, stream, 1) : status;
+}
+
+/* ---- the free -------------------------------------------------------------------- */
+
+/* In a scope: the free's stream waits for one use. */
+static ccmr_status wait_for(ccmr__pool_note *note, const ccmr__pool_lane *own,
+                            CUstream stream)
+{
+    ccmr__pool_waits waits = {.count = 1, .lanes = {note->lane}};
+    ccmr_status status = CCMR_SUCCESS;
+
+    if (note->lane == own) {
+        return CCMR_SUCCESS;
+    }
+    waits.numbers[0] = note->number;
+    if (note->number == 0) {
+        waits.numbers[0] = next_number(note->lane);
+        status = ccmr__pool_record(note->lane, note->stream);
+    }
+    return status == CCMR_SUCCESS ? ccmr__pool_follow(&waits, own, stream)
+                                  : status;
+}
+
+ccmr_status ccmr__pool_follow_notes(ccmr__pool *pool, void *ptr,
+                                    const ccmr__pool_lane *own,
+                                    CUstream stream)
+{
+    ccmr__pool_note *notes = take_out(pool, (uintptr_t)ptr);
+    ccmr__pool_note *note;
+    ccmr__scope scope;
+    ccmr_status status;
+
+    if (notes == NULL) {
+        return CCMR_SUCCESS;
+    }
+    status = ccmr__scope_enter(&scope, pool->device, CCMR__SCOPE_RELAXED);
+    if (status == CCMR_SUCCESS) {
+        for (note = notes; note != NULL && status == CCMR_SUCCESS;
+             note = note->next) {
+            status = wait_for(note, own, stream);
+        }
+        ccmr__scope_leave(&scope);
+    }
+    if (status == CCMR_SUCCESS) {
+        drop(notes);
+        return CCMR_SUCCESS;
+    }
+    /* The block stays live, with its notes. */
+    while (notes != NULL) {
+        note = notes;
+        notes = note->next;
+        put_in(pool, note);
+    }
+    return status;
+}
+
+void ccmr__pool_drop_notes(ccmr__pool *pool, const void *ptr)
+{
+    drop(take_out(pool, (uintptr_t)ptr));
+}
+
+void ccmr__pool_notes_end(ccmr__pool *pool)
+{
+    size_t i;
+
+    for (i = 0; i < (size_t)1 << CCMR__POOL_NOTE_BITS; i++) {
+        drop(pool->notes[i]);
+        pool->notes[i] = NULL;
+    }
+}
