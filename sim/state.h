@@ -100,10 +100,10 @@ struct sim_state {
     struct sim_thread *threads;
     uint64_t thread_serial;
     unsigned captures; /**< captures that have not ended */
-    /** Waits for what other processes do, and since when (in milliseconds)
-     *  nothing has come of them; 0: something has. */
+    /** Waits for what other processes do; since when (in milliseconds, 0: not)
+     *  nothing has come of them, and when that was looked at last. */
     unsigned remote_waits;
-    uint64_t remote_since;
+    uint64_t remote_since, remote_looked;
     struct sim_user_object *dying; /**< destructors to be called */
     bool order;                    /**< the order of accesses is checked */
     bool strict;                   /**< hazards end the process */

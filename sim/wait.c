@@ -45,17 +45,20 @@ static uint64_t now_ms(void)
     return (uint64_t)at.tv_sec * 1000 + (uint64_t)at.tv_nsec / 1000000;
 }
 
-/* Nobody tells what other processes do: look again soon. */
+/* Nobody tells what other processes do: look again soon. Who did not look for
+ * a while was not waiting. */
 static void wait_for_others(void)
 {
     struct timespec at = deadline_in(1);
+    uint64_t now = now_ms();
 
-    if (sim.remote_since == 0) {
-        sim.remote_since = now_ms();
+    if (sim.remote_since == 0 || now - sim.remote_looked > 1000) {
+        sim.remote_since = now;
     } else if (sim.wait_limit != 0 &&
-               now_ms() - sim.remote_since > sim.wait_limit) {
+               now - sim.remote_since > sim.wait_limit) {
         give_up_waiting();
     }
+    sim.remote_looked = now;
     sim.waiting++;
     pthread_cond_timedwait(&sim.changed, &sim.lock, &at);
     sim.waiting--;

@@ -228,6 +228,20 @@ static int errand_event(void)
                : 4;
 }
 
+/* The first process never lets it go: that is told, and ends this one. */
+static int errand_stuck(void)
+{
+    CUipcEventHandle handle;
+    CUevent event = NULL;
+
+    sim->set_wait_limit(50);
+    if (hear(&handle, sizeof handle, NULL) &&
+        is(drv.cuIpcOpenEventHandle(&event, handle), CUDA_SUCCESS)) {
+        drv.cuEventSynchronize(event);
+    }
+    return 1;
+}
+
 static int run_errand(const char *name)
 {
     line = LINE_FD;
@@ -238,6 +252,9 @@ static int run_errand(const char *name)
     }
     if (strcmp(name, "event") == 0) {
         return errand_event();
+    }
+    if (strcmp(name, "stuck") == 0) {
+        return errand_stuck();
     }
     return strcmp(name, "plain") == 0 ? errand_plain() : errand_dies();
 }
@@ -399,6 +416,33 @@ static void events(ccmr_sim_mode mode)
     check_nothing_left("events");
 }
 
+static void events_stuck(void)
+{
+    CUipcEventHandle handle;
+    CUstream stream;
+    CUevent event;
+    int status = 0;
+
+    driver_start(CCMR_SIM_LATE, 0);
+    stream = new_stream();
+    event = new_event(CU_EVENT_INTERPROCESS);
+    CHECK(drv.cuIpcGetEventHandle(&handle, event));
+    sim->stall(stream);
+    CHECK(drv.cuEventRecord(event, stream));
+    start_other("stuck");
+    tap_diag("a word about a wait without end is expected");
+    say(&handle, sizeof handle, -1);
+    waitpid(other, &status, 0);
+    close(line);
+    tap_ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
+           "whoever waits for ever is ended");
+    sim->release(stream);
+    CHECK(drv.cuStreamSynchronize(stream));
+    drv.cuEventDestroy(event);
+    drv.cuStreamDestroy(stream);
+    check_nothing_left("stuck events");
+}
+
 static void events_wrong(void)
 {
     CUipcEventHandle handle;
@@ -463,6 +507,7 @@ int main(int argc, char **argv)
     plain();
     events(CCMR_SIM_EAGER);
     events(CCMR_SIM_LATE);
+    events_stuck();
     events_wrong();
     rounds();
     return tap_finish();
