@@ -23,6 +23,7 @@ _Static_assert(CCMR__POOL_LANE_BUCKETS == 256, "the hash gives 8 bits");
 ccmr__pool_lane *ccmr__pool_lane_make(ccmr__pool *pool)
 {
     ccmr__pool_lane *lane = calloc(1, sizeof(*lane));
+    unsigned i;
 
     if (lane == NULL) {
         return NULL;
@@ -35,6 +36,10 @@ ccmr__pool_lane *ccmr__pool_lane_make(ccmr__pool *pool)
     }
     lane->set.surplus = &pool->surplus;
     lane->pool = pool;
+    for (i = 0; i < CCMR__POOL_MARKS; i++) {
+        lane->marks[i].next = lane->spare_marks;
+        lane->spare_marks = &lane->marks[i];
+    }
     return lane;
 
 err_lock:
@@ -44,24 +49,32 @@ err_lane:
     return NULL;
 }
 
-static void free_marks(ccmr__pool_mark *mark)
+static int is_own(const ccmr__pool_lane *lane, const ccmr__pool_mark *mark)
+{
+    return (uintptr_t)mark - (uintptr_t)lane->marks < sizeof(lane->marks);
+}
+
+static void free_marks(const ccmr__pool_lane *lane, ccmr__pool_mark *mark)
 {
     while (mark != NULL) {
         ccmr__pool_mark *next = mark->next;
 
-        if (CCMR__CU(cuEventDestroy)(mark->event) != CUDA_SUCCESS) {
+        if (mark->event != NULL &&
+            CCMR__CU(cuEventDestroy)(mark->event) != CUDA_SUCCESS) {
             /* Once more, so that it does not stay. */
             (void)CCMR__CU(cuEventDestroy)(mark->event);
         }
-        free(mark);
+        if (!is_own(lane, mark)) {
+            free(mark);
+        }
         mark = next;
     }
 }
 
 void ccmr__pool_lane_free(ccmr__pool_lane *lane)
 {
-    free_marks(lane->oldest);
-    free_marks(lane->spare_marks);
+    free_marks(lane, lane->oldest);
+    free_marks(lane, lane->spare_marks);
     ccmr__pool_set_destroy(&lane->set);
     (void)pthread_mutex_destroy(&lane->lock);
     free(lane);
@@ -304,22 +317,14 @@ int ccmr__pool_settled(ccmr__pool_waits *waits)
 
 /* ---- events -------------------------------------------------------------------- */
 
-static ccmr_status new_mark(ccmr__pool_mark **made)
+static ccmr_status make_event(ccmr__pool_mark *mark)
 {
-    ccmr__pool_mark *mark = malloc(sizeof(*mark));
-    CUresult res;
+    CUresult res =
+        CCMR__CU(cuEventCreate)(&mark->event, CU_EVENT_DISABLE_TIMING);
 
-    *made = mark;
-    if (mark == NULL) {
-        return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
-                          "no memory for an event");
-    }
-    res = CCMR__CU(cuEventCreate)(&mark->event, CU_EVENT_DISABLE_TIMING);
-    if (res != CUDA_SUCCESS) {
-        free(mark);
-        return ccmr__fail_driver_host((int)res, "cuEventCreate");
-    }
-    return CCMR_SUCCESS;
+    return res == CUDA_SUCCESS
+               ? CCMR_SUCCESS
+               : ccmr__fail_driver_host((int)res, "cuEventCreate");
 }
 
 /* Under the lock. */
@@ -331,15 +336,22 @@ static void spare_mark(ccmr__pool_lane *lane, ccmr__pool_mark *mark)
 
 ccmr_status ccmr__pool_spare_event(ccmr__pool_lane *lane)
 {
-    ccmr__pool_mark *mark;
-    ccmr_status status = new_mark(&mark);
+    ccmr__pool_mark *mark = calloc(1, sizeof(*mark));
+    ccmr_status status;
 
-    if (status == CCMR_SUCCESS && mark != NULL) {
-        ccmr__pool_lane_lock(lane);
-        spare_mark(lane, mark);
-        ccmr__pool_lane_unlock(lane);
+    if (mark == NULL) {
+        return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
+                          "no memory for an event");
     }
-    return status;
+    status = make_event(mark);
+    if (status != CCMR_SUCCESS) {
+        free(mark);
+        return status;
+    }
+    ccmr__pool_lane_lock(lane);
+    spare_mark(lane, mark);
+    ccmr__pool_lane_unlock(lane);
+    return CCMR_SUCCESS;
 }
 
 /* Under the lock: what it covers can be waited for. Where there are enough
@@ -389,35 +401,45 @@ static void note_done(ccmr__pool_lane *lane, uint64_t number)
     }
 }
 
-ccmr_status ccmr__pool_record(ccmr__pool_lane *lane, CUstream stream)
+/* A mark for all that was freed so far; NULL if that is covered. Where none is
+ * spare other calls are about to record, and each of them brings one back. */
+static ccmr__pool_mark *mark_now(ccmr__pool_lane *lane)
 {
-    ccmr_status status = CCMR_SUCCESS;
-    ccmr__pool_mark *mark;
-    uint64_t number;
-    CUresult res;
+    ccmr__pool_mark *mark = NULL;
 
     ccmr__pool_lane_lock(lane);
-    number = lane->freed;
-    if (number <= lane->covered) {
-        ccmr__pool_lane_unlock(lane);
-        return CCMR_SUCCESS;
-    }
-    mark = lane->spare_marks;
-    if (mark != NULL) {
-        lane->spare_marks = mark->next;
-    }
-    atomic_store_explicit(&lane->uncovered_bytes, 0, memory_order_relaxed);
-    ccmr__pool_lane_unlock(lane);
-    if (mark == NULL) {
-        status = new_mark(&mark);
-        if (status != CCMR_SUCCESS || mark == NULL) {
-            return status;
+    while (mark == NULL && lane->freed > lane->covered) {
+        mark = lane->spare_marks;
+        if (mark == NULL) {
+            ccmr__pool_lane_unlock(lane);
+            sched_yield();
+            ccmr__pool_lane_lock(lane);
         }
     }
-    mark->number = number;
-    res = CCMR__CU(cuEventRecord)(mark->event, stream);
-    if (res != CUDA_SUCCESS) {
-        status = ccmr__fail_driver((int)res, "cuEventRecord");
+    if (mark != NULL) {
+        lane->spare_marks = mark->next;
+        mark->number = lane->freed;
+        atomic_store_explicit(&lane->uncovered_bytes, 0, memory_order_relaxed);
+    }
+    ccmr__pool_lane_unlock(lane);
+    return mark;
+}
+
+ccmr_status ccmr__pool_record(ccmr__pool_lane *lane, CUstream stream)
+{
+    ccmr__pool_mark *mark = mark_now(lane);
+    ccmr_status status;
+    CUresult res;
+
+    if (mark == NULL) {
+        return CCMR_SUCCESS;
+    }
+    status = mark->event != NULL ? CCMR_SUCCESS : make_event(mark);
+    if (status == CCMR_SUCCESS) {
+        res = CCMR__CU(cuEventRecord)(mark->event, stream);
+        if (res != CUDA_SUCCESS) {
+            status = ccmr__fail_driver((int)res, "cuEventRecord");
+        }
     }
     ccmr__pool_lane_lock(lane);
     if (status == CCMR_SUCCESS) {

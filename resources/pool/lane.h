@@ -32,6 +32,9 @@
 #include "resources/pool/extent.h"
 
 #define CCMR__POOL_EVENTS 8u
+/* Marks that a lane is made with, so that frees make none: more than what is
+ * recorded, for calls that are about to record. */
+#define CCMR__POOL_MARKS (CCMR__POOL_EVENTS + 8u)
 
 typedef struct ccmr__pool ccmr__pool;
 typedef struct ccmr__pool_cache ccmr__pool_cache;
@@ -39,7 +42,7 @@ typedef struct ccmr__pool_cache ccmr__pool_cache;
 /* An event. It stays its lane's, so that whoever is about to wait for it waits
  * for a later record of the same stream at worst. */
 typedef struct ccmr__pool_mark {
-    CUevent event;
+    CUevent event;   /* NULL: not made yet */
     uint64_t number; /* it covers all up to this one */
     struct ccmr__pool_mark *next;
 } ccmr__pool_mark;
@@ -62,6 +65,7 @@ struct ccmr__pool_lane {
     ccmr__pool_mark *newest;
     unsigned mark_count;
     ccmr__pool_mark *spare_marks;
+    ccmr__pool_mark marks[CCMR__POOL_MARKS]; /* those it is made with */
 
     ccmr__pool_set set;
     _Atomic size_t free_bytes; /* set.bytes, to be read without the lock */
