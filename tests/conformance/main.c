@@ -51,6 +51,16 @@ static const char *const default_stacks[] = {
     "logging file=/dev/null | stream_ordered | legacy_pinned",
     "limiting bytes=9MiB | stream_ordered | logging file=/dev/null | host",
     "logging file=/dev/null columns=device+alignment+chosen+latency | host",
+    "pool | device_plain",
+    "pool | device_pool",
+    "pool | virtual",
+    "pool | legacy_pinned",
+    "pool access=stream | legacy_pinned",
+    "pool hard=64MiB | device_plain",
+    "pool reuse=finished initial=8MiB | device_pool own=yes",
+    "limiting bytes=64MiB | pool | logging file=/dev/null | device_plain",
+    "pool | limiting bytes=64MiB | device_plain",
+    "pool | pool | device_plain",
 };
 
 /* With a second device. */
@@ -59,6 +69,7 @@ static const char *const second_stacks[] = {
     "stream_ordered | device_plain device=1",
     "limiting bytes=64MiB | legacy_pinned device=1",
     "virtual device=1",
+    "pool | device_plain device=1",
 };
 
 static const conformance_case *const tables[] = {

@@ -28,6 +28,11 @@ const char *const script_stacks[] = {
     "logging file=/dev/null flush=yes | stream_ordered | device_plain",
     "limiting bytes=64MiB | stream_ordered | logging file=/dev/null | "
     "legacy_pinned",
+    "pool | device_plain",
+    "pool initial=4MiB hard=16MiB | device_pool own=yes",
+    "pool reuse=finished | virtual",
+    "pool | legacy_pinned",
+    "pool access=stream | limiting bytes=64MiB | legacy_pinned",
     NULL,
 };
 

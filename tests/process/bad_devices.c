@@ -267,6 +267,51 @@ void bad_ccmr_stream_ordered_create(void)
              sizeof(ccmr_stream_ordered_options), with_ordered_options, 1);
 }
 
+static ccmr_status with_own_pool_options(void *given)
+{
+    ccmr_resource *resource = NULL;
+    ccmr_status status = ccmr_pool_create(host, given, &resource);
+
+    ccmr_resource_release(resource);
+    return status;
+}
+
+void bad_ccmr_pool_create(void)
+{
+    ccmr_pool_options options = {.size = sizeof(options)};
+
+    BAD(ccmr_pool_create(NULL, NULL, &no_resource), INVALID_ARGUMENT,
+        "upstream");
+    BAD(ccmr_pool_create(pool, NULL, NULL), INVALID_ARGUMENT, "resource");
+    options.hard = 4 << 20;
+    options.initial = 5 << 20;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
+        "initial");
+    options.hard = 0;
+    options.initial = SIZE_MAX;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_SIZE,
+        "initial");
+    options.initial = (size_t)200 << 40;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), OUT_OF_DEVICE_MEMORY,
+        "");
+    options.initial = 0;
+    options.soft = 99;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
+        "soft");
+    options.soft = 1001;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
+        "soft");
+    options.soft = 0;
+    options.reuse = (ccmr_pool_reuse)WILD_ENUM;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
+        "reuse");
+    options.reuse = CCMR_POOL_REUSE_FOLLOW;
+    options.access = (ccmr_pool_access)WILD_ENUM;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
+        "access");
+    sizes_of("ccmr_pool_options", sizeof(options), with_own_pool_options, 1);
+}
+
 static ccmr_status with_virtual_options(void *given)
 {
     ccmr_resource *resource = NULL;

@@ -193,6 +193,7 @@ MAKE(ccmr_device_pool_create, ccmr_device_pool_create(0, NULL, &resource))
 MAKE(ccmr_host_create, ccmr_host_create(&resource))
 MAKE(ccmr_legacy_pinned_create, ccmr_legacy_pinned_create(0, NULL, &resource))
 MAKE(ccmr_limiting_create, ccmr_limiting_create(o->pool, 4096, &resource))
+MAKE(ccmr_pool_create, ccmr_pool_create(o->pool, NULL, &resource))
 MAKE(ccmr_stream_ordered_create,
      ccmr_stream_ordered_create(o->pool, NULL, &resource))
 MAKE(ccmr_virtual_create, ccmr_virtual_create(0, NULL, &resource))
@@ -460,6 +461,7 @@ const valid_call valid_calls[] = {
     ENTRY(ccmr_limiting_create, CALL_STATUS),
     ENTRY(ccmr_logging_create, CALL_STATUS),
     ENTRY(ccmr_logging_flush, CALL_STATUS),
+    ENTRY(ccmr_pool_create, CALL_STATUS),
     ENTRY(ccmr_resource_allocate, CALL_STATUS),
     ENTRY(ccmr_resource_audit, CALL_STATUS),
     ENTRY(ccmr_resource_choose_free_stream, CALL_STATUS),
@@ -522,7 +524,10 @@ int objects_make(objects *o, const char *log)
         ccmr_buffer_create(o->stack, 4096, NULL, o->stream, &o->other) !=
             CCMR_SUCCESS ||
         ccmr_resource_allocate(o->stack, 512, 0, o->stream, &o->block) !=
-            CCMR_SUCCESS) {
+            CCMR_SUCCESS ||
+        ccmr_stack_create("pool | device_plain", &o->pooled) != CCMR_SUCCESS ||
+        ccmr_resource_allocate(o->pooled, 512, 0, o->stream,
+                               &o->pooled_block) != CCMR_SUCCESS) {
         return -1;
     }
     return 0;
@@ -537,6 +542,11 @@ ccmr_status objects_drop(objects *o)
         first =
             ccmr_resource_deallocate(o->stack, o->block, 512, 0, o->stream);
     }
+    if (o->pooled_block != NULL) {
+        status = ccmr_resource_deallocate(o->pooled, o->pooled_block, 512, 0,
+                                          o->stream);
+        first = first == CCMR_SUCCESS ? status : first;
+    }
     status = ccmr_buffer_destroy(o->buffer);
     first = first == CCMR_SUCCESS ? status : first;
     status = ccmr_buffer_destroy(o->other);
@@ -547,5 +557,6 @@ ccmr_status objects_drop(objects *o)
     ccmr_resource_release(o->host);
     ccmr_resource_release(o->logging);
     ccmr_resource_release(o->stack);
+    ccmr_resource_release(o->pooled);
     return first;
 }

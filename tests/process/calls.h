@@ -14,9 +14,11 @@ typedef struct objects {
     ccmr_resource *host;    /* host */
     ccmr_resource *logging; /* logging file=... | host */
     ccmr_resource *stack;   /* limiting | stream_ordered | device_plain */
+    ccmr_resource *pooled;  /* pool | device_plain, with a block cached */
     ccmr_buffer *buffer;    /* 4096 bytes of pool */
     ccmr_buffer *other;     /* 4096 bytes of stack */
     void *block;            /* 512 bytes of stack, on `stream` */
+    void *pooled_block;     /* 512 bytes of pooled, on `stream` */
     ccmr_stream stream;     /* registered */
 } objects;
 

@@ -111,6 +111,11 @@ static void *work_for_ever(void *argument)
             (void)ccmr_resource_deallocate(left.stack, ptr, 5000, 0,
                                            left.stream);
         }
+        if (ccmr_resource_allocate(left.pooled, 5000, 0, left.stream, &ptr) ==
+            CCMR_SUCCESS) {
+            (void)ccmr_resource_deallocate(left.pooled, ptr, 5000, 0,
+                                           left.stream);
+        }
         if (ccmr_stack_create("logging file=/dev/null | host", &resource) ==
             CCMR_SUCCESS) {
             ccmr_resource_release(resource);

@@ -24,6 +24,7 @@
 static int answer_in_child(objects *o, int alone)
 {
     uint64_t before = alone ? simulator->calls(NULL) : 0;
+    void *ptr = NULL;
     int i;
 
     api_leaks_are_fine = 1; /* they are the parent's */
@@ -39,6 +40,11 @@ static int answer_in_child(objects *o, int alone)
         } else if (call->kind == CALL_STATUS || status != CCMR_SUCCESS) {
             return 1 + i;
         }
+    }
+    if (ccmr_resource_allocate(o->pooled, 1000, 0, o->stream, &ptr) !=
+            CCMR_ERROR_FORKED ||
+        ccmr_resource_audit(o->pooled) != CCMR_ERROR_FORKED) {
+        return 125;
     }
     /* Releasing what the parent made does nothing. */
     (void)objects_drop(o);
@@ -75,6 +81,15 @@ static void parent_goes_on(objects *o, const char *what)
     }
     if (status == CCMR_SUCCESS) {
         status = ccmr_resource_stats(o->pool, &stats);
+    }
+    if (status == CCMR_SUCCESS) {
+        status = ccmr_resource_allocate(o->pooled, 1000, 0, o->stream, &ptr);
+    }
+    if (status == CCMR_SUCCESS) {
+        status = ccmr_resource_deallocate(o->pooled, ptr, 1000, 0, o->stream);
+    }
+    if (status == CCMR_SUCCESS) {
+        status = ccmr_resource_audit(o->pooled);
     }
     tap_ok(status == CCMR_SUCCESS && stats.live_bytes == 4096,
            "%s: the parent goes on", what);
@@ -176,6 +191,17 @@ static void *work(void *argument)
         if (status == CCMR_SUCCESS) {
             status = ccmr_resource_deallocate(w->o->logging, ptr, 64, 0,
                                               CCMR_STREAM_LEGACY);
+        }
+        if (status == CCMR_SUCCESS) {
+            status = ccmr_resource_allocate(w->o->pooled, 3000, 0,
+                                            w->o->stream, &ptr);
+        }
+        if (status == CCMR_SUCCESS) {
+            status = ccmr_resource_deallocate(w->o->pooled, ptr, 3000, 0,
+                                              w->o->stream);
+        }
+        if (status == CCMR_SUCCESS) {
+            status = ccmr_resource_trim(w->o->pooled, 0, NULL);
         }
         if (status != CCMR_SUCCESS) {
             atomic_fetch_add(&w->failures, 1);

@@ -58,6 +58,8 @@ static void needs_driver(void)
     NEEDS(ccmr_legacy_pinned_create(0, NULL, &resource));
     NEEDS(ccmr_virtual_create(0, NULL, &resource));
     NEEDS(ccmr_stack_create("device_pool", &resource));
+    NEEDS(ccmr_stack_create("pool | device_plain", &resource));
+    NEEDS(ccmr_stack_create("pool | host", &resource));
     NEEDS(ccmr_stack_create("limiting bytes=1GiB | stream_ordered | "
                             "device_plain device=3",
                             &resource));

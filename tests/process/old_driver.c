@@ -127,7 +127,8 @@ static int hidden_optional(const void *argument)
         return complain("init");
     }
     if (!works("device_plain") || !works("legacy_pinned") ||
-        !works("stream_ordered | device_plain")) {
+        !works("stream_ordered | device_plain") ||
+        !works("pool | device_plain")) {
         return complain("a resource without pools");
     }
     if (!pools_work_or_not()) {

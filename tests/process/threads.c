@@ -466,14 +466,17 @@ int main(void)
     exchanged_current();
     streams("device_pool");
     streams("stream_ordered | device_plain");
+    streams("pool | device_plain");
     many_threads("host");
     many_threads("device_pool");
     many_threads("limiting bytes=1GiB | stream_ordered | device_plain");
     many_threads("logging file=/dev/null | limiting bytes=1GiB | host");
+    many_threads("pool | device_pool");
     drains(8, 100);
     drains(MANY, 10);
     buffers("device_pool");
     buffers("stream_ordered | device_plain");
+    buffers("pool | device_plain");
     orphans();
     return api_end(tap_finish());
 }

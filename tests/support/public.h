@@ -42,6 +42,7 @@
     X(ccmr_limiting_create)                                                   \
     X(ccmr_logging_create)                                                    \
     X(ccmr_logging_flush)                                                     \
+    X(ccmr_pool_create)                                                       \
     X(ccmr_resource_allocate)                                                 \
     X(ccmr_resource_audit)                                                    \
     X(ccmr_resource_choose_free_stream)                                       \

@@ -20,7 +20,8 @@ if HAVE_CRITERION
 criterion_tests += \
 	tests/unit/pool_audit_test \
 	tests/unit/pool_extent_random_test \
-	tests/unit/pool_extent_test
+	tests/unit/pool_extent_test \
+	tests/unit/pool_test
 
 pool_books = tests/unit/pool_books.c tests/unit/pool_books.h
 pool_books_wrap = -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
@@ -43,4 +44,10 @@ tests_unit_pool_extent_test_SOURCES = tests/unit/pool_extent_test.c \
 tests_unit_pool_extent_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_pool_extent_test_LDFLAGS = $(AM_LDFLAGS) $(pool_books_wrap)
 tests_unit_pool_extent_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+# The whole pool.
+tests_unit_pool_test_SOURCES = tests/unit/pool_test.c \
+	tests/support/puppet.c tests/support/puppet.h
+tests_unit_pool_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 endif
