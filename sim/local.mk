@@ -40,6 +40,7 @@ sim_libcucoremr_sim_la_SOURCES = \
 	sim/event.c \
 	sim/event.h \
 	sim/event_context.c \
+	sim/event_wait.c \
 	sim/extent.c \
 	sim/extent.h \
 	sim/fault.c \
