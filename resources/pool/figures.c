@@ -160,6 +160,7 @@ ccmr_status ccmr__pool_audit(void *object)
     size_t brought;
 
     (void)pthread_mutex_lock(&pool->slow);
+    (void)pthread_mutex_lock(&pool->lock); /* no lane comes meanwhile */
     first = atomic_load_explicit(&pool->lanes, memory_order_acquire);
     lock_all(pool, first);
     for (lane = first; lane != NULL; lane = lane->next) {
@@ -168,6 +169,7 @@ ccmr_status ccmr__pool_audit(void *object)
     add_lane(&sum, pool->common);
     brought = atomic_load_explicit(&pool->brought, memory_order_relaxed);
     unlock_all(pool, first);
+    (void)pthread_mutex_unlock(&pool->lock);
     (void)pthread_mutex_unlock(&pool->slow);
     if (!sum.good || sum.out_bytes < 0 || sum.blocks < 0 ||
         sum.free_bytes + (size_t)sum.out_bytes != brought) {

@@ -7,6 +7,7 @@ tap_scripts += \
 	tests/generator/replay.sh
 
 EXTRA_DIST += \
+	tests/generator/scripts/audit-beside-streams.txt \
 	tests/generator/scripts/everything.txt \
 	tests/generator/scripts/held-and-ready.txt \
 	tests/generator/scripts/host-from-another-thread.txt \
