@@ -11,6 +11,9 @@
 #include "lib/process.h"
 #include "resources/pool/pool.h"
 
+/* Lanes without a stream that are looked at for each that is needed. */
+#define LOOKED_AT 4u
+
 /* ---- the table -------------------------------------------------------------- */
 
 static ccmr__pool_lane **bucket_of(ccmr__pool *pool, uint64_t id)
@@ -106,23 +109,45 @@ static int is_idle(ccmr__pool_lane *lane)
     return idle;
 }
 
-/* Of the lanes whose stream has gone, one that is idle. A few are looked at;
- * those that are not idle go to the end. Under pool->lock. */
+/* To the end of those whose stream has gone. Under pool->lock. */
+static void put_idle(ccmr__pool *pool, ccmr__pool_lane *lane)
+{
+    lane->chain = NULL;
+    *(pool->idle != NULL ? &pool->idle_last->chain : &pool->idle) = lane;
+    pool->idle_last = lane;
+}
+
+/* Of the lanes whose stream has gone, one that is idle. A few are looked at,
+ * the first of which went first; those that are not idle go to the end. Under
+ * pool->lock. */
 static ccmr__pool_lane *take_idle(ccmr__pool *pool)
 {
-    ccmr__pool_lane **link = &pool->idle;
-    int tries;
+    unsigned tries;
 
-    for (tries = 0; tries < 4 && *link != NULL; tries++) {
-        ccmr__pool_lane *lane = *link;
+    for (tries = 0; tries < LOOKED_AT && pool->idle != NULL; tries++) {
+        ccmr__pool_lane *lane = pool->idle;
 
+        pool->idle = lane->chain;
         if (is_idle(lane)) {
-            *link = lane->chain;
             return lane;
         }
-        link = &lane->chain;
+        put_idle(pool, lane);
     }
     return NULL;
+}
+
+/* Its id means it no more. Under pool->lock. */
+static void forget(ccmr__pool_lane *lane)
+{
+    ccmr__pool_lane **link = bucket_of(lane->pool, lane->id);
+
+    while (*link != lane) {
+        link = &(*link)->chain;
+    }
+    *link = lane->chain;
+    lane->id = 0;
+    lane->record = NULL;
+    lane->pool->streams--;
 }
 
 /* Streams that were never retired: lanes that nothing is left of can serve
@@ -142,8 +167,7 @@ static ccmr__pool_lane *take_unused(ccmr__pool *pool)
     if (lane->id == 0 || !is_idle(lane)) {
         return NULL;
     }
-    ccmr__pool_lane_retire(lane);
-    pool->idle = lane->chain; /* the first: it has just come there */
+    forget(lane);
     return lane;
 }
 
@@ -227,18 +251,26 @@ void ccmr__pool_lane_put(ccmr__pool_lane *lane)
 
 void ccmr__pool_lane_retire(ccmr__pool_lane *lane)
 {
-    ccmr__pool *pool = lane->pool;
-    ccmr__pool_lane **link = bucket_of(pool, lane->id);
+    forget(lane);
+    put_idle(lane->pool, lane);
+}
 
-    while (*link != lane) {
-        link = &(*link)->chain;
+void ccmr__pool_poll_idle(ccmr__pool *pool)
+{
+    ccmr__pool_lane *lanes[LOOKED_AT];
+    ccmr__pool_lane *lane;
+    unsigned count = 0;
+    unsigned i;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    for (lane = pool->idle; lane != NULL && count < LOOKED_AT;
+         lane = lane->chain) {
+        lanes[count++] = lane;
     }
-    *link = lane->chain;
-    lane->id = 0;
-    lane->record = NULL;
-    lane->chain = pool->idle;
-    pool->idle = lane;
-    pool->streams--;
+    (void)pthread_mutex_unlock(&pool->lock);
+    for (i = 0; i < count; i++) {
+        (void)ccmr__pool_poll(lanes[i], CCMR__POOL_EVENTS + 1);
+    }
 }
 
 /* ---- pieces -------------------------------------------------------------------- */

@@ -112,6 +112,10 @@ void ccmr__pool_lane_free(ccmr__pool_lane *lane);
 /** The stream goes: no call will find the lane by its id. Under pool->lock. */
 void ccmr__pool_lane_retire(ccmr__pool_lane *lane);
 
+/** Ask whether lanes whose stream has gone are finished, so that they can serve
+ * others: a few. In a scope, no lock held. */
+void ccmr__pool_poll_idle(ccmr__pool *pool);
+
 /** Bring a piece of `blocks` blocks back to a lane; its waits are in it.
  * Never fails; may look for records elsewhere. Not under a lock. */
 void ccmr__pool_bring(ccmr__pool_lane *lane, const ccmr__pool_piece *piece,

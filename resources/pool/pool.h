@@ -91,7 +91,8 @@ struct ccmr__pool {
 
     /* Under `lock`: */
     ccmr__pool_lane *ids[CCMR__POOL_LANE_BUCKETS];
-    ccmr__pool_lane *idle;          /* without a stream, for the next one */
+    ccmr__pool_lane *idle;          /* whose stream has gone, in that order */
+    ccmr__pool_lane *idle_last;     /* where there is one */
     ccmr__pool_lane *_Atomic lanes; /* all; read without the lock */
     ccmr__pool_lane *hand;          /* whether it is unused is seen next */
     size_t streams;                 /* lanes that have one */

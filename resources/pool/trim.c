@@ -400,6 +400,7 @@ static ccmr_status retire_lane(ccmr__pool *pool, ccmr__pool_lane *lane,
     if (status != CCMR_SUCCESS) {
         return status;
     }
+    ccmr__pool_poll_idle(pool);
     status = ccmr__pool_record(lane, use->handle);
     ccmr__scope_leave(&scope);
     if (status != CCMR_SUCCESS) {
