@@ -21,6 +21,7 @@ criterion_tests += \
 	tests/unit/pool_audit_test \
 	tests/unit/pool_extent_random_test \
 	tests/unit/pool_extent_test \
+	tests/unit/pool_streams_test \
 	tests/unit/pool_test
 
 pool_books = tests/unit/pool_books.c tests/unit/pool_books.h
@@ -46,6 +47,11 @@ tests_unit_pool_extent_test_LDFLAGS = $(AM_LDFLAGS) $(pool_books_wrap)
 tests_unit_pool_extent_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
 # The whole pool.
+tests_unit_pool_streams_test_SOURCES = tests/unit/pool_streams_test.c \
+	tests/support/told.c tests/support/told.h
+tests_unit_pool_streams_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_streams_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
 tests_unit_pool_test_SOURCES = tests/unit/pool_test.c \
 	tests/support/puppet.c tests/support/puppet.h
 tests_unit_pool_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
