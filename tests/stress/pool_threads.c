@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool under threads with streams of their own and shared ones, that free each
+ * other's blocks, beside threads that trim, audit, and make and retire
+ * streams: no byte is handed out twice, none is lost, budgets hold, and nobody
+ * is refused while there is room. Field cases B2, C5, F3, F4, F5.
+ */
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cucoremr/cucoremr.h>
+#include <cucoremr/resources/pool.h>
+
+#include "tests/stress/crew.h"
+#include "tests/support/api.h"
+#include "tests/support/puppet.h"
+#include "tests/support/tap.h"
+
+#define MIB ((size_t)1 << 20)
+#define UNIT (2 * MIB)
+#define WORKERS 8
+#define HELPERS 3
+#define SHARED 2
+#define GRANULE ((size_t)256)
+#define GRANULES ((size_t)1 << 22) /* of a gigabyte of addresses */
+
+static puppet below;
+static ccmr_resource *upstream;
+static ccmr_resource *pool;
+static ccmr_stream streams[WORKERS];
+static ccmr_stream shared[SHARED];
+static atomic_uchar *owned;  /* for each granule: is it in a live block? */
+static atomic_int refused;   /* allocations for which there was no room */
+static atomic_int at_work;   /* workers that go on */
+static atomic_size_t live;   /* bytes, as they were asked for */
+static atomic_size_t summit; /* greatest of it */
+
+static void set_up(size_t hard, int host)
+{
+    ccmr_pool_options options = {.size = sizeof(options), .hard = hard};
+
+    puppet_init(&below);
+    below.device = 0;
+    below.yields = 1;
+    below.host_accessible = host;
+    below.access = CCMR_ACCESS_HOST;
+    upstream = puppet_resource(&below);
+    if (ccmr_pool_create(upstream, &options, &pool) != CCMR_SUCCESS) {
+        tap_bail_out("%s", ccmr_last_error()->message);
+    }
+    atomic_store(&refused, 0);
+    atomic_store(&live, 0);
+    atomic_store(&summit, 0);
+}
+
+static void tear_down(const char *what, size_t hard)
+{
+    ccmr_stats stats = {.size = sizeof(stats)};
+
+    tap_is_int(crew_faults(), 0, "%s: nothing went wrong", what);
+    tap_ok(ccmr_resource_audit(pool) == CCMR_SUCCESS, "%s: audit", what);
+    tap_ok(ccmr_resource_stats(pool, &stats) == CCMR_SUCCESS &&
+               stats.live_blocks == 0,
+           "%s: nothing is live", what);
+    tap_is_size(stats.reserved_bytes, below.live_bytes,
+                "%s: reserved is what the upstream gave", what);
+    tap_ok(hard == 0 ||
+               (stats.peak_reserved_bytes <= hard && below.peak_bytes <= hard),
+           "%s: the budget was kept: %zu of %zu", what, below.peak_bytes,
+           hard);
+    ccmr_resource_release(pool);
+    ccmr_resource_release(upstream);
+    tap_ok(puppet_clear(&below), "%s: nothing is left", what);
+}
+
+/* All granules of a block change from one state to the other. */
+static void mark(const void *ptr, size_t bytes, unsigned char from)
+{
+    size_t first = (uintptr_t)ptr / GRANULE;
+    size_t count = (bytes + GRANULE - 1) / GRANULE;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        if (atomic_exchange_explicit(&owned[(first + i) % GRANULES], !from,
+                                     memory_order_relaxed) != from) {
+            crew_fault(from ? "a block that was not handed out"
+                            : "memory was handed out twice");
+            return;
+        }
+    }
+}
+
+static void count_live(size_t bytes)
+{
+    size_t now = atomic_fetch_add(&live, bytes) + bytes;
+    size_t most = atomic_load(&summit);
+
+    while (most < now && !atomic_compare_exchange_weak(&summit, &most, now)) {
+    }
+}
+
+/* NULL where there is no room. */
+static void *take(size_t bytes, ccmr_stream stream)
+{
+    void *ptr = NULL;
+    ccmr_status status = ccmr_resource_allocate(pool, bytes, 0, stream, &ptr);
+
+    if (status == CCMR_ERROR_OUT_OF_DEVICE_MEMORY ||
+        status == CCMR_ERROR_LIMIT_EXCEEDED) {
+        atomic_fetch_add(&refused, 1);
+        return NULL;
+    }
+    CREW_CHECK(status == CCMR_SUCCESS);
+    if (ptr != NULL) {
+        mark(ptr, bytes, 0);
+        count_live(bytes);
+    }
+    return ptr;
+}
+
+static void give(void *ptr, size_t bytes, ccmr_stream stream)
+{
+    mark(ptr, bytes, 1);
+    atomic_fetch_sub(&live, bytes);
+    CREW_CHECK(ccmr_resource_deallocate(pool, ptr, bytes, 0, stream) ==
+               CCMR_SUCCESS);
+}
+
+/* ---- as many blocks as there is room for ------------------------------------ */
+
+static void one_each(crew_member *self)
+{
+    int i;
+
+    for (i = 0; i < 300; i++) {
+        void *ptr = take(UNIT, streams[self->index]);
+
+        if (ptr != NULL) {
+            if (crew_random(self, 4) == 0) {
+                (void)sched_yield();
+            }
+            give(ptr, UNIT, streams[self->index]);
+        }
+    }
+}
+
+static void test_enough(int host, const char *what)
+{
+    set_up(WORKERS * UNIT, host);
+    crew_run(WORKERS, one_each, NULL);
+    tap_is_int(atomic_load(&refused), 0, "%s: nobody is refused", what);
+    tear_down(what, WORKERS * UNIT);
+}
+
+/* ---- C5: per-thread default streams and blocks of about a megabyte ---------- */
+
+#define KEPT 12
+
+static void log_like(crew_member *self)
+{
+    struct {
+        void *ptr;
+        size_t bytes;
+    } kept[KEPT] = {{NULL, 0}};
+    int i;
+
+    for (i = 0; i < 1000 + KEPT; i++) {
+        int at = i % KEPT;
+
+        if (kept[at].ptr != NULL) {
+            give(kept[at].ptr, kept[at].bytes, CCMR_STREAM_PER_THREAD);
+            kept[at].ptr = NULL;
+        }
+        if (i < 1000) {
+            kept[at].bytes = MIB / 2 + crew_random(self, MIB);
+            kept[at].ptr = take(kept[at].bytes, CCMR_STREAM_PER_THREAD);
+        }
+    }
+}
+
+/* The cap is 1.3 of what can be live at a time. */
+static void test_tight(void)
+{
+    size_t hard = 7 * KEPT * (MIB + MIB / 2) / 10 * 13;
+
+    set_up(hard, 0);
+    crew_run(7, log_like, NULL);
+    tap_is_int(atomic_load(&refused), 0, "a tight cap: nobody is refused");
+    tap_diag("greatest live %zu, greatest reserved %zu, cap %zu",
+             atomic_load(&summit), below.peak_bytes, hard);
+    tear_down("a tight cap", hard);
+}
+
+/* ---- everything at once -------------------------------------------------------- */
+
+#define PLACES 128
+
+typedef struct parcel {
+    void *ptr;
+    size_t bytes;
+} parcel;
+
+static parcel places[PLACES];
+static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Put a block to where another thread frees it, on its own stream. */
+static void exchange(crew_member *self, parcel *mine)
+{
+    uint32_t at = crew_random(self, PLACES);
+    parcel other;
+
+    (void)pthread_mutex_lock(&places_lock);
+    other = places[at];
+    places[at] = *mine;
+    (void)pthread_mutex_unlock(&places_lock);
+    *mine = other;
+}
+
+static ccmr_stream some_stream(crew_member *self)
+{
+    switch (crew_random(self, 8)) {
+    case 0:
+        return CCMR_STREAM_PER_THREAD;
+    case 1:
+    case 2:
+        return shared[crew_random(self, SHARED)];
+    default:
+        return streams[self->index];
+    }
+}
+
+static size_t some_size(crew_member *self)
+{
+    switch (crew_random(self, 8)) {
+    case 0:
+        return 1 + crew_random(self, 1024 * 1024);
+    case 1:
+    case 2:
+        return 1 + crew_random(self, 200000);
+    default:
+        return 1 + crew_random(self, 20000);
+    }
+}
+
+static void work(crew_member *self)
+{
+    int i;
+
+    for (i = 0; i < 1000; i++) {
+        parcel mine = {NULL, some_size(self)};
+
+        mine.ptr = take(mine.bytes, some_stream(self));
+        exchange(self, &mine);
+        if (mine.ptr != NULL) {
+            give(mine.ptr, mine.bytes,
+                 crew_random(self, 10) == 0 ? CCMR_STREAM_READY
+                                            : some_stream(self));
+        }
+        /* A stream that is retired goes on under a new id. */
+        if (crew_random(self, 200) == 0) {
+            CREW_CHECK(ccmr_stream_retire(streams[self->index]) ==
+                       CCMR_SUCCESS);
+            CREW_CHECK(ccmr_stream_register(streams[self->index]) ==
+                       CCMR_SUCCESS);
+        }
+    }
+    atomic_fetch_sub(&at_work, 1);
+}
+
+static void trim_all_the_time(crew_member *self)
+{
+    while (atomic_load(&at_work) > 0) {
+        ccmr_trim_result result = {.size = sizeof(result)};
+
+        CREW_CHECK(ccmr_resource_trim(pool, crew_random(self, 2) * 10 * MIB,
+                                      &result) == CCMR_SUCCESS);
+        (void)sched_yield();
+    }
+}
+
+static void audit_all_the_time(crew_member *self)
+{
+    while (atomic_load(&at_work) > 0) {
+        ccmr_stats stats = {.size = sizeof(stats)};
+        ccmr_status status;
+        int fits;
+
+        CREW_CHECK(ccmr_resource_audit(pool) == CCMR_SUCCESS);
+        CREW_CHECK(ccmr_resource_stats(pool, &stats) == CCMR_SUCCESS);
+        CREW_CHECK(stats.peak_reserved_bytes >= stats.reserved_bytes);
+        /* Where the pool cannot say, the puppet would have to. */
+        status = ccmr_resource_would_fit(pool, crew_random(self, 9 * MIB),
+                                         shared[0], &fits);
+        CREW_CHECK(status == CCMR_SUCCESS ||
+                   status == CCMR_ERROR_NOT_SUPPORTED);
+        (void)sched_yield();
+    }
+}
+
+/* Streams come, get some memory, and go. */
+static void retire_all_the_time(crew_member *self)
+{
+    while (atomic_load(&at_work) > 0) {
+        ccmr_stream stream;
+        parcel mine = {NULL, some_size(self)};
+        void *other;
+
+        if (ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING, &stream) !=
+            CCMR_SUCCESS) {
+            crew_fault("no stream");
+            return;
+        }
+        other = take(30000, stream);
+        mine.ptr = take(mine.bytes, stream);
+        exchange(self, &mine);
+        if (mine.ptr != NULL) {
+            give(mine.ptr, mine.bytes, stream);
+        }
+        if (other != NULL) {
+            give(other, 30000, stream);
+        }
+        CREW_CHECK(ccmr_stream_destroy(stream) == CCMR_SUCCESS);
+    }
+}
+
+static void everything(crew_member *self)
+{
+    static void (*const helpers[HELPERS])(crew_member *) = {
+        trim_all_the_time, audit_all_the_time, retire_all_the_time};
+
+    if (self->index < WORKERS) {
+        work(self);
+    } else {
+        helpers[self->index - WORKERS](self);
+    }
+}
+
+static void test_everything(size_t hard, int host, const char *what)
+{
+    int i;
+
+    set_up(hard, host);
+    atomic_store(&at_work, WORKERS);
+    crew_run(WORKERS + HELPERS, everything, NULL);
+    for (i = 0; i < PLACES; i++) {
+        if (places[i].ptr != NULL) {
+            give(places[i].ptr, places[i].bytes, streams[0]);
+            places[i].ptr = NULL;
+        }
+    }
+    tear_down(what, hard);
+}
+
+static ccmr_stream new_stream(void)
+{
+    ccmr_stream stream = NULL;
+
+    if (api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
+        ccmr_stream_register(stream) != CCMR_SUCCESS) {
+        tap_bail_out("no stream: %s", ccmr_last_error()->message);
+    }
+    return stream;
+}
+
+static void end_stream(ccmr_stream stream)
+{
+    if (ccmr_stream_retire(stream) != CCMR_SUCCESS ||
+        api.cuStreamDestroy(stream) != CUDA_SUCCESS) {
+        tap_fail("a stream goes");
+    }
+}
+
+int main(void)
+{
+    CUcontext context;
+    int i;
+
+    (void)api_simulator();
+    owned = calloc(GRANULES, sizeof(*owned));
+    if (owned == NULL || ccmr_init(NULL) != CCMR_SUCCESS ||
+        api.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+        api.cuCtxSetCurrent(context) != CUDA_SUCCESS) {
+        tap_bail_out("no context: %s", ccmr_last_error()->message);
+    }
+    for (i = 0; i < WORKERS; i++) {
+        streams[i] = new_stream();
+    }
+    for (i = 0; i < SHARED; i++) {
+        shared[i] = new_stream();
+    }
+    (void)simulator->set_mode(CCMR_SIM_EAGER);
+    test_enough(0, "a block for each, eager");
+    test_everything(0, 0, "everything, eager");
+    (void)simulator->set_mode(CCMR_SIM_LATE);
+    test_enough(0, "a block for each, late");
+    test_enough(1, "a block for each, host memory");
+    test_tight();
+    test_everything(0, 0, "everything, late");
+    test_everything(12 * MIB, 0, "everything, and little memory");
+    test_everything(12 * MIB, 1, "everything, and little host memory");
+    for (i = 0; i < WORKERS; i++) {
+        end_stream(streams[i]);
+    }
+    for (i = 0; i < SHARED; i++) {
+        end_stream(shared[i]);
+    }
+    free(owned);
+    (void)simulator->reset(NULL);
+    return tap_finish();
+}
