@@ -160,6 +160,42 @@ ccmr_status ccmr__pool_hold_until_free(void *object, void *ptr,
     return status == CCMR_SUCCESS ? add(object, ptr, stream, 1) : status;
 }
 
+/* ---- the stream's end ------------------------------------------------------------ */
+
+static void renumber(ccmr__pool *pool, const ccmr__pool_lane *lane,
+                     uint64_t from, uint64_t to)
+{
+    ccmr__pool_note *note;
+    size_t i;
+
+    (void)pthread_mutex_lock(&pool->noting);
+    for (i = 0; i < (size_t)1 << CCMR__POOL_NOTE_BITS; i++) {
+        for (note = pool->notes[i]; note != NULL; note = note->next) {
+            if (note->lane == lane && note->number == from) {
+                note->number = to;
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&pool->noting);
+}
+
+ccmr_status ccmr__pool_record_held(ccmr__pool *pool, ccmr__pool_lane *lane,
+                                   CUstream stream)
+{
+    int any = ccmr__pool_has_notes(pool);
+    uint64_t number = any ? next_number(lane) : 0;
+    ccmr_status status;
+
+    if (any) {
+        renumber(pool, lane, 0, number);
+    }
+    status = ccmr__pool_record(lane, stream);
+    if (status != CCMR_SUCCESS && any) {
+        renumber(pool, lane, number, 0);
+    }
+    return status;
+}
+
 /* ---- the free -------------------------------------------------------------------- */
 
 /* In a scope: the free's stream waits for one use. */

@@ -142,6 +142,10 @@ ccmr_status ccmr__pool_hold_until_free(void *object, void *ptr,
 ccmr_status ccmr__pool_follow_notes(ccmr__pool *pool, void *ptr,
                                     const ccmr__pool_lane *own,
                                     CUstream stream);
+/** A stream is about to go: its lane's last event, which blocks that are held
+ * for the stream come after, too. In a scope. */
+ccmr_status ccmr__pool_record_held(ccmr__pool *pool, ccmr__pool_lane *lane,
+                                   CUstream stream);
 /** All work on the block is finished. */
 void ccmr__pool_drop_notes(ccmr__pool *pool, const void *ptr);
 void ccmr__pool_notes_end(ccmr__pool *pool);

@@ -401,7 +401,7 @@ static ccmr_status retire_lane(ccmr__pool *pool, ccmr__pool_lane *lane,
         return status;
     }
     ccmr__pool_poll_idle(pool);
-    status = ccmr__pool_record(lane, use->handle);
+    status = ccmr__pool_record_held(pool, lane, use->handle);
     ccmr__scope_leave(&scope);
     if (status != CCMR_SUCCESS) {
         return status;

@@ -10,6 +10,7 @@ EXTRA_DIST += \
 	tests/generator/scripts/audit-beside-streams.txt \
 	tests/generator/scripts/everything.txt \
 	tests/generator/scripts/held-and-ready.txt \
+	tests/generator/scripts/held-and-retired.txt \
 	tests/generator/scripts/host-from-another-thread.txt \
 	tests/generator/scripts/many-waits.txt \
 	tests/generator/scripts/retired-while-draining.txt \
