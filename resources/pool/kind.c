@@ -283,6 +283,17 @@ err_memory:
     return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY, "no memory for a pool");
 }
 
+/* In whole granules: more than was asked for, unless the budget is less. */
+static size_t initial_of(const ccmr__pool_options *options)
+{
+    size_t odd = options->initial % CCMR__POOL_GRANULE;
+    size_t more = odd == 0 ? 0 : CCMR__POOL_GRANULE - odd;
+
+    return options->hard != 0 && more > options->hard - options->initial
+               ? options->initial - odd
+               : options->initial + more;
+}
+
 /* An upstream that is bound to no device: streams of the current one. */
 static ccmr_status find_device(ccmr_resource *upstream, ccmr__device **device)
 {
@@ -297,6 +308,7 @@ static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
                           ccmr_resource **resource)
 {
     ccmr__pool *self = NULL;
+    size_t initial;
     ccmr_status status;
 
     if (options->hard != 0 && options->initial > options->hard) {
@@ -315,14 +327,15 @@ static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
                           "needed",
                           options->soft);
     }
+    initial = initial_of(options);
     status = make(upstream, device, options, &self);
     if (status != CCMR_SUCCESS) {
         return status;
     }
     (void)ccmr_resource_retain(upstream);
     ccmr__pool_list_add(self);
-    if (options->initial != 0) {
-        status = ccmr__pool_begin(self, options->initial);
+    if (initial != 0) {
+        status = ccmr__pool_begin(self, initial);
     }
     if (status == CCMR_SUCCESS) {
         status = ccmr_resource_create(&pool_ops, self, resource);

@@ -396,6 +396,17 @@ Test(pool, initial)
     cr_assert_eq(below.allocations, calls + 1);
     cr_assert_eq(sim->calls("cuEventRecord"), 0u);
     give_on(ptr, 6 * MIB, one);
+    /* The first and the last bytes are the same, and no whole granules. */
+    options.initial = 1000003;
+    options.hard = 1000003;
+    make_with(&options);
+    cr_assert_eq(stats_of(made).reserved_bytes, 999936u);
+    GOOD(attempt(999936, one));
+    options.initial = 255;
+    options.hard = 255;
+    make_with(&options);
+    cr_assert_eq(stats_of(made).reserved_bytes, 0u);
+    BAD(attempt(1, one), CCMR_ERROR_LIMIT_EXCEEDED);
 }
 
 /* I17: nothing half made. */
