@@ -37,9 +37,10 @@ static atomic_int at_work;   /* workers that go on */
 static atomic_size_t live;   /* bytes, as they were asked for */
 static atomic_size_t summit; /* greatest of it */
 
-static void set_up(size_t hard, int host)
+static void set_up(size_t initial, size_t hard, int host)
 {
-    ccmr_pool_options options = {.size = sizeof(options), .hard = hard};
+    ccmr_pool_options options = {
+        .size = sizeof(options), .initial = initial, .hard = hard};
 
     puppet_init(&below);
     below.device = 0;
@@ -101,6 +102,18 @@ static void count_live(size_t bytes)
     }
 }
 
+/* The figures of a refusal agree. */
+static void check_refusal(size_t bytes)
+{
+    const ccmr_error_detail *detail = ccmr_last_error();
+
+    CREW_CHECK(detail->requested == bytes);
+    CREW_CHECK(detail->limit != 0 && detail->reserved <= detail->limit);
+    CREW_CHECK(detail->live <= detail->reserved);
+    CREW_CHECK(detail->largest_free <= detail->reserved);
+    atomic_fetch_add(&refused, 1);
+}
+
 /* NULL where there is no room. */
 static void *take(size_t bytes, ccmr_stream stream)
 {
@@ -109,7 +122,7 @@ static void *take(size_t bytes, ccmr_stream stream)
 
     if (status == CCMR_ERROR_OUT_OF_DEVICE_MEMORY ||
         status == CCMR_ERROR_LIMIT_EXCEEDED) {
-        atomic_fetch_add(&refused, 1);
+        check_refusal(bytes);
         return NULL;
     }
     CREW_CHECK(status == CCMR_SUCCESS);
@@ -148,7 +161,7 @@ static void one_each(crew_member *self)
 
 static void test_enough(int host, const char *what)
 {
-    set_up(WORKERS * UNIT, host);
+    set_up(0, WORKERS * UNIT, host);
     crew_run(WORKERS, one_each, NULL);
     tap_is_int(atomic_load(&refused), 0, "%s: nobody is refused", what);
     tear_down(what, WORKERS * UNIT);
@@ -157,6 +170,7 @@ static void test_enough(int host, const char *what)
 /* ---- C5: per-thread default streams and blocks of about a megabyte ---------- */
 
 #define KEPT 12
+#define EVENTS 1000
 
 static void log_like(crew_member *self)
 {
@@ -166,28 +180,33 @@ static void log_like(crew_member *self)
     } kept[KEPT] = {{NULL, 0}};
     int i;
 
-    for (i = 0; i < 1000 + KEPT; i++) {
+    for (i = 0; i < EVENTS + KEPT; i++) {
         int at = i % KEPT;
 
         if (kept[at].ptr != NULL) {
             give(kept[at].ptr, kept[at].bytes, CCMR_STREAM_PER_THREAD);
             kept[at].ptr = NULL;
         }
-        if (i < 1000) {
+        if (i < EVENTS) {
             kept[at].bytes = MIB / 2 + crew_random(self, MIB);
             kept[at].ptr = take(kept[at].bytes, CCMR_STREAM_PER_THREAD);
         }
     }
 }
 
-/* The cap is 1.3 of what can be live at a time. */
+/* The cap is 1.3 of what is live at a time, which is 84 blocks of a megabyte on
+ * average, and never far from that. It is one segment: two that are in use do
+ * not merge. Blocks do not move, so a hole that is large enough may be missing,
+ * though hardly ever. */
 static void test_tight(void)
 {
-    size_t hard = 7 * KEPT * (MIB + MIB / 2) / 10 * 13;
+    size_t hard = 7 * KEPT * MIB / 10 * 13;
 
-    set_up(hard, 0);
+    set_up(hard, hard, 0);
     crew_run(7, log_like, NULL);
-    tap_is_int(atomic_load(&refused), 0, "a tight cap: nobody is refused");
+    tap_ok(atomic_load(&refused) <= 7 * EVENTS / 100,
+           "a tight cap: %d of %d are refused", atomic_load(&refused),
+           7 * EVENTS);
     tap_diag("greatest live %zu, greatest reserved %zu, cap %zu",
              atomic_load(&summit), below.peak_bytes, hard);
     tear_down("a tight cap", hard);
@@ -341,7 +360,7 @@ static void test_everything(size_t hard, int host, const char *what)
 {
     int i;
 
-    set_up(hard, host);
+    set_up(0, hard, host);
     atomic_store(&at_work, WORKERS);
     crew_run(WORKERS + HELPERS, everything, NULL);
     for (i = 0; i < PLACES; i++) {
