@@ -96,7 +96,8 @@ typedef struct ccmr__thread_pools {
     /* A copy of the one used last. */
     _Alignas(64) ccmr__pool_entry last;
     ccmr__pool_entry entries[CCMR__POOL_THREAD_CACHES];
-    unsigned hand; /* which is given up next */
+    unsigned hand;    /* which is given up next */
+    unsigned crowded; /* times that there was no room */
 } ccmr__thread_pools;
 
 /** Owner. Waits while a thief is at work. */
@@ -128,8 +129,8 @@ static inline int ccmr__pool_cache_stale(ccmr__pool_cache *cache)
 /**
  * The calling thread's cache for a stream: one of its own, else a spare or new
  * one, for which another of the thread's may have to go (its blocks go to its
- * lane). Host memory alone; NULL without, or for a thread without a record of
- * its own. `record` is the stream's registration, or NULL. A cache that the
+ * lane). Host memory alone; NULL without, for a thread without a record of its
+ * own, and mostly where a thread goes round more streams than it has entries. `record` is the stream's registration, or NULL. A cache that the
  * thread did not have before has no `large_most` yet. Under no lock, in no
  * cache.
  */

@@ -200,6 +200,7 @@ typedef struct ccmr__pool_request {
     /* [out] */
     ccmr__pool_piece piece;
     size_t blocks; /* in it */
+    size_t extra;  /* bytes of it that are beyond them */
 } ccmr__pool_request;
 
 /** Find memory, by all means in their order. */

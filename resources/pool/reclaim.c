@@ -25,6 +25,11 @@
 /* Segments are whole pieces of this, as the driver gives out memory. */
 #define UNIT (2 * MIB)
 #define LARGEST_STEP (64 * MIB)
+/* Up to here it grows rather than wait for another stream. */
+#define FLOOR (64 * MIB)
+/* Of an extent elsewhere a small request takes that part, or so much. */
+#define SHARE_TAKEN 16u
+#define MOST_TAKEN ((size_t)256 << 10)
 /* Other lanes that a request looks into. */
 #define LANES_MOST 64u
 /* Tries while other threads keep bringing and taking memory. */
@@ -58,6 +63,21 @@ static int accept(void *argument, const ccmr__pool_extent *extent)
     return 1;
 }
 
+/* A small block from elsewhere brings more with it, for the next ones of its
+ * stream: else many streams that need little would take it from each other
+ * again and again, with a wait each time. */
+static size_t extra_of(const request *of, const ccmr__pool_lane *lane,
+                       const ccmr__pool_extent *extent, size_t bytes)
+{
+    size_t extra = extent->bytes / SHARE_TAKEN & ~(CCMR__POOL_GRANULE - 1);
+
+    if (lane == of->lane || of->bytes > CCMR__POOL_SMALL ||
+        of->alignment > CCMR__POOL_GRANULE || extra <= bytes) {
+        return 0;
+    }
+    return (extra < MOST_TAKEN ? extra : MOST_TAKEN) - bytes;
+}
+
 /* Under the lane's lock. */
 static ccmr_status carve(request *of, ccmr__pool_lane *lane, wanted *want)
 {
@@ -76,8 +96,10 @@ static ccmr_status carve(request *of, ccmr__pool_lane *lane, wanted *want)
     if (extent == NULL) {
         return CCMR_ERROR_BUSY;
     }
-    if (ccmr__pool_carve(&lane->set, extent, of->bytes * blocks, of->alignment,
-                         blocks, &of->piece) != 0) {
+    of->extra = extra_of(of, lane, extent, of->bytes * blocks);
+    if (ccmr__pool_carve(&lane->set, extent, of->bytes * blocks + of->extra,
+                         of->alignment, blocks + (of->extra != 0),
+                         &of->piece) != 0) {
         return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
                           "no memory for a pool's books");
     }
@@ -129,7 +151,7 @@ static ccmr_status follow(request *of, ccmr__pool_lane *lane)
         ccmr__pool_follow(&of->piece.waits, of->lane, of->handle);
 
     if (status != CCMR_SUCCESS) {
-        ccmr__pool_bring(lane, &of->piece, of->blocks);
+        ccmr__pool_bring(lane, &of->piece, of->blocks + (of->extra != 0));
     }
     return status;
 }
@@ -329,6 +351,7 @@ static size_t soft_budget(request *of)
                       : 105;
     }
     budget = peak / 100 * percent + UNIT;
+    budget = budget > FLOOR ? budget : FLOOR;
     return budget > pool->options.initial ? budget : pool->options.initial;
 }
 
@@ -418,7 +441,12 @@ static ccmr_status look_around(request *of)
     }
     if (status == CCMR_ERROR_BUSY && many) {
         status = take_others(of, 0);
-        if (status == CCMR_ERROR_BUSY) {
+        if (status == CCMR_ERROR_BUSY &&
+            atomic_load_explicit(&pool->reserved, memory_order_relaxed) <
+                FLOOR) {
+            status = grow_softly(of);
+        }
+        if (status == CCMR_ERROR_BUSY || is_full(status)) {
             status = take_waiting(of);
         }
     }
@@ -518,6 +546,18 @@ static ccmr_status __attribute__((noinline)) serve_other(request *of)
     return status;
 }
 
+/* What came beyond the request stays in the own lane. It waits for whom it
+ * waited before: others than this stream still have to. */
+static void keep_extra(request *of)
+{
+    ccmr__pool_piece rest = of->piece;
+
+    of->piece.bytes -= of->extra;
+    rest.address += of->piece.bytes;
+    rest.bytes = of->extra;
+    ccmr__pool_bring(of->lane, &rest, 1);
+}
+
 ccmr_status ccmr__pool_serve(request *of)
 {
     ccmr_status status = take_own(of);
@@ -525,7 +565,13 @@ ccmr_status ccmr__pool_serve(request *of)
     if (status == CCMR_ERROR_BUSY) {
         status = take_common(of);
     }
-    return status == CCMR_ERROR_BUSY ? serve_other(of) : status;
+    if (status == CCMR_ERROR_BUSY) {
+        status = serve_other(of);
+    }
+    if (status == CCMR_SUCCESS && of->extra != 0) {
+        keep_extra(of);
+    }
+    return status;
 }
 
 /* On a stream that is always idle: what it waited for is waited for at once. */
