@@ -2,7 +2,7 @@
 /*
  * pool on the simulated driver, on one thread: what a call costs, sizes,
  * budgets, trim, figures, refusals. Streams are in pool_streams_test.c. Field
- * cases D1, D2, F7, H1, H4, H7, I1, I10, I17, J3.
+ * cases D1, D2, E3, E5, F7, H1, H4, H7, I1, I7, I10, I17, I18, J3, J4, N6, N9.
  */
 #include "tests/unit/leaf.h"
 
@@ -294,6 +294,28 @@ Test(pool, grows_in_units)
     }
 }
 
+/* I7, I10: a pool that falls empty again and again keeps what it has, also of
+ * sizes that are no multiple of anything. */
+Test(pool, keeps_what_it_has)
+{
+    void *blocks[2];
+    int round;
+    int i;
+
+    for (round = 0; round < 100; round++) {
+        GOOD(attempt(GIB, known));
+        for (i = 0; i < 2; i++) {
+            GOOD(ccmr_resource_allocate(made, 1032, 16, known, &blocks[i]));
+        }
+        for (i = 0; i < 2; i++) {
+            GOOD(ccmr_resource_deallocate(made, blocks[i], 1032, 16, known));
+        }
+        GOOD(ccmr_stream_synchronize(known, 0));
+    }
+    cr_assert_leq(below.allocations, 2u);
+    cr_assert_eq(below.deallocations, 0u);
+}
+
 /* ---- budgets -------------------------------------------------------------------- */
 
 /* The last byte of it can be had, and no more. */
@@ -465,7 +487,7 @@ Test(pool, trims_of_nothing)
     give_on(ptr, UNIT, known);
 }
 
-/* On registered streams all of it goes as soon as it is finished. */
+/* N6: on registered streams all of it goes as soon as it is finished. */
 Test(pool, trim_is_exact)
 {
     void *blocks[40];
@@ -702,6 +724,34 @@ Test(pool, fails_with_the_upstreams_code)
     GOOD(attempt(4000, known));
 }
 
+/* I18: each layer of a stack refuses in its own name, with its own numbers. */
+static void refused_by(const char *text, size_t bytes, const char *who,
+                       size_t limit)
+{
+    ccmr_resource *stack;
+    void *none = NULL;
+
+    GOOD(ccmr_stack_create(text, &stack));
+    BAD(ccmr_resource_allocate(stack, bytes, 0, known, &none),
+        CCMR_ERROR_LIMIT_EXCEEDED);
+    cr_assert_str_eq(ccmr_last_error()->resource, who);
+    cr_assert_eq(ccmr_last_error()->limit, limit, "%s: %zu", text,
+                 ccmr_last_error()->limit);
+    GOOD(ccmr_resource_allocate(stack, MIB, 0, known, &none));
+    GOOD(ccmr_resource_deallocate(stack, none, MIB, 0, known));
+    ccmr_resource_release(stack);
+}
+
+Test(pool, who_refuses)
+{
+    refused_by("limiting bytes=4MiB | pool hard=8MiB | device_plain", 5 * MIB,
+               "limiting", 4 * MIB);
+    refused_by("limiting bytes=16MiB | pool hard=8MiB | device_plain", 9 * MIB,
+               "pool", 8 * MIB);
+    refused_by("pool hard=16MiB | limiting bytes=8MiB | device_plain", 9 * MIB,
+               "limiting", 8 * MIB);
+}
+
 /* Other failures are nobody's to retry, and leave the books alone. */
 Test(pool, other_failures_pass)
 {
@@ -766,7 +816,7 @@ Test(pool, refused_streams)
 
 /* ---- host memory -------------------------------------------------------------------- */
 
-/* access=host: the host may touch a block as soon as it has it. */
+/* N9, access=host: the host may touch a block as soon as it has it. */
 Test(pool, host_memory_only_when_finished)
 {
     void *ptr;
