@@ -548,9 +548,12 @@ static void *fill_a_cache(void *argument)
 Test(pool_streams, threads_that_end)
 {
     uint64_t grown;
+    char text[32];
 
     make("pool | device_plain");
     in_thread(fill_a_cache, NULL);
+    (void)snprintf(text, sizeof(text), "%zu", stats_of(made).reserved_bytes);
+    GOOD(ccmr_resource_option_set(made, "hard", text));
     grown = sim->calls("cuMemAlloc");
     in_thread(fill_a_cache, NULL);
     (void)fill_a_cache(NULL);
