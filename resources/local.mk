@@ -42,6 +42,10 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/lane.h \
 	resources/pool/notes.c \
 	resources/pool/pool.h \
+	resources/pool/range.c \
+	resources/pool/range.h \
+	resources/pool/range_give.c \
+	resources/pool/range_grow.c \
 	resources/pool/reclaim.c \
 	resources/pool/segment.c \
 	resources/pool/serve.c \

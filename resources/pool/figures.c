@@ -5,6 +5,7 @@
 #include "lib/error.h"
 #include "lib/resource.h"
 #include "resources/pool/pool.h"
+#include "resources/pool/range.h"
 
 size_t ccmr__pool_free_bytes(ccmr__pool *pool)
 {
@@ -158,6 +159,7 @@ ccmr_status ccmr__pool_audit(void *object)
     ccmr__pool_lane *first;
     ccmr__pool_lane *lane;
     size_t brought;
+    size_t handles;
 
     (void)pthread_mutex_lock(&pool->slow);
     (void)pthread_mutex_lock(&pool->lock); /* no lane comes meanwhile */
@@ -168,6 +170,8 @@ ccmr_status ccmr__pool_audit(void *object)
     }
     add_lane(&sum, pool->common);
     brought = atomic_load_explicit(&pool->brought, memory_order_relaxed);
+    handles =
+        pool->range != NULL ? ccmr__pool_range_bytes(pool->range) : brought;
     unlock_all(pool, first);
     (void)pthread_mutex_unlock(&pool->lock);
     (void)pthread_mutex_unlock(&pool->slow);
@@ -178,6 +182,12 @@ ccmr_status ccmr__pool_audit(void *object)
                           "%td out of %zu, %td blocks out, %zu records%s",
                           sum.free_bytes, sum.out_bytes, brought, sum.blocks,
                           sum.spare, sum.good ? "" : ", a set is wrong");
+    }
+    if (handles != brought) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: its books do not agree: handles have %zu "
+                          "bytes, and it counts %zu",
+                          handles, brought);
     }
     return CCMR_SUCCESS;
 }

@@ -17,6 +17,7 @@
 #include "resources/registry.h"
 
 #define MAX_ALIGNMENT ((size_t)2 << 20)
+#define DEFAULT_HANDLE ((size_t)64 << 20)
 
 static _Atomic uint64_t next_serial = 1;
 
@@ -94,7 +95,14 @@ static ccmr_status pool_upstream(void *object, size_t i,
 
 /* ---- options ------------------------------------------------------------------ */
 
-enum { OPTION_INITIAL, OPTION_HARD, OPTION_SOFT, OPTION_REUSE, OPTION_ACCESS };
+enum {
+    OPTION_INITIAL,
+    OPTION_HARD,
+    OPTION_SOFT,
+    OPTION_REUSE,
+    OPTION_ACCESS,
+    OPTION_HANDLE
+};
 
 static const ccmr_option pool_options[] = {
     [OPTION_INITIAL] = {"initial", CCMR_OPTION_BYTES, "0", "%",
@@ -112,6 +120,9 @@ static const ccmr_option pool_options[] = {
                        "upstream|host|stream",
                        "host-accessible memory changes hands when finished "
                        "(host) or in stream order"},
+    [OPTION_HANDLE] = {"handle", CCMR_OPTION_BYTES, "64MiB", NULL,
+                       "over virtual: largest piece of memory that comes and "
+                       "goes alone; rounded down to a power of two pages"},
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
@@ -148,6 +159,9 @@ static ccmr_status pool_option_get(void *object, const char *name, char *text,
         break;
     case OPTION_REUSE:
         ccmr__text_add(&value, "%s", reuse_names[options.follow ? 0 : 1]);
+        break;
+    case OPTION_HANDLE:
+        ccmr__text_add_bytes(&value, options.handle);
         break;
     default:
         ccmr__text_add(&value, "%s", access_names[options.access]);
@@ -271,6 +285,9 @@ static ccmr_status make(ccmr_resource *upstream, ccmr__device *device,
     if (self->common == NULL) {
         goto err_locks;
     }
+    if (properties.granularity != 0) {
+        ccmr__pool_range_make(self, properties.granularity);
+    }
     *made = self;
     return CCMR_SUCCESS;
 
@@ -375,6 +392,7 @@ static ccmr_status read_options(const ccmr_pool_options *from,
         .soft = known.soft,
         .follow = known.reuse == CCMR_POOL_REUSE_FOLLOW,
         .access = (int)known.access,
+        .handle = known.handle != 0 ? known.handle : DEFAULT_HANDLE,
     };
     return CCMR_SUCCESS;
 }
@@ -429,6 +447,9 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
         .soft = (unsigned)soft,
         .follow = values[OPTION_REUSE].integer == 0,
         .access = (int)values[OPTION_ACCESS].integer,
+        .handle = values[OPTION_HANDLE].number != 0
+                      ? values[OPTION_HANDLE].number
+                      : DEFAULT_HANDLE,
     };
     return create(upstreams[0], device, &options, resource);
 }

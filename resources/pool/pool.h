@@ -69,7 +69,10 @@ typedef struct ccmr__pool_options {
                      * 0: by itself */
     int follow;     /* may wait on the device for other streams */
     int access;     /* ccmr_pool_access */
+    size_t handle;  /* most bytes of a handle, at least one page */
 } ccmr__pool_options;
+
+typedef struct ccmr__pool_range ccmr__pool_range;
 
 struct ccmr__pool {
     /* Fixed at creation. */
@@ -80,6 +83,7 @@ struct ccmr__pool {
     int stream_ordered; /* the upstream's memory is ready in stream order */
     size_t upstream_alignment;
     ccmr__pool_options options;
+    ccmr__pool_range *range; /* NULL: it works by segments */
 
     /* More than one stream was seen: events are needed. Never cleared. */
     atomic_int many;
@@ -171,6 +175,11 @@ ccmr_status ccmr__pool_segment_get(ccmr__pool *pool, size_t bytes,
  * still the pool's. */
 ccmr_status ccmr__pool_segment_give(ccmr__pool *pool,
                                     ccmr__pool_segment *segment);
+/** The addresses of a range, for as long as the pool lives. NULL without
+ * memory. */
+ccmr__pool_segment *ccmr__pool_segment_add(ccmr__pool *pool, uintptr_t base,
+                                           size_t bytes, size_t alignment);
+void ccmr__pool_segment_drop(ccmr__pool *pool, ccmr__pool_segment *segment);
 /** Records of segments, maps. */
 void ccmr__pool_segments_end(ccmr__pool *pool);
 
@@ -203,10 +212,45 @@ typedef struct ccmr__pool_request {
     size_t extra;  /* bytes of it that are beyond them */
 } ccmr__pool_request;
 
+/* Which extents may be taken: those that `own`'s stream need not wait for, or
+ * with `follow` those that it can wait for on the device. */
+typedef struct ccmr__pool_wanted {
+    const ccmr__pool_lane *own; /* NULL: its work has to be finished, too */
+    int follow;
+} ccmr__pool_wanted;
+
+int ccmr__pool_accept_wanted(ccmr__pool_wanted *want,
+                             const ccmr__pool_extent *extent);
+/** Count bytes as reserved, if the hard budget has room for them. */
+ccmr_status ccmr__pool_count_bytes(ccmr__pool *pool, size_t bytes);
+
 /** Find memory, by all means in their order. */
 ccmr_status ccmr__pool_serve(ccmr__pool_request *request);
 /** Reserve the initial bytes, for whoever comes. */
 ccmr_status ccmr__pool_begin(ccmr__pool *pool, size_t bytes);
+
+/* ---- range.c, range_grow.c, range_give.c: see range.h -------------------------- */
+
+/** A range of the upstream, if it offers any. Without, the pool works by
+ * segments. */
+void ccmr__pool_range_make(ccmr__pool *pool, size_t unit);
+/** Nothing is in it. */
+void ccmr__pool_range_end(ccmr__pool *pool);
+/** Has memory ever been at an address of the range? No lock. */
+int ccmr__pool_range_has(const ccmr__pool_range *range, uintptr_t address);
+/**
+ * New memory for a request, which is cut out of it; what was in the way of an
+ * error stays, free. At most `most` bytes are new, else CCMR_ERROR_BUSY; where
+ * nothing is in the way rather `step`, if that is no more than `most`.
+ */
+ccmr_status ccmr__pool_range_grow(ccmr__pool_request *request, size_t most,
+                                  size_t step);
+/** The initial bytes. */
+ccmr_status ccmr__pool_range_begin(ccmr__pool *pool, size_t bytes);
+/** Give finished, wholly free handles of the common lane back while more than
+ * `keep` bytes are reserved. Returns the bytes. */
+size_t ccmr__pool_range_release(ccmr__pool *pool, size_t keep,
+                                ccmr_status *refused);
 
 /* ---- trim.c --------------------------------------------------------------------- */
 
@@ -224,6 +268,10 @@ void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to,
 /** Give wholly free, finished segments back while more than `keep` bytes are
  * reserved. Returns the bytes. */
 size_t ccmr__pool_release(ccmr__pool *pool, size_t keep, ccmr_status *refused);
+
+/** Claim bytes that are to go: so that two calls do not go below `keep`. They
+ * stay counted in pool->going until they have gone or stay. */
+int ccmr__pool_claim(ccmr__pool *pool, size_t keep, size_t bytes);
 
 /** Wait here until everything that was freed is finished, where it can be
  * waited for. `device`: by a wait for the whole device where nothing else

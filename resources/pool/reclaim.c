@@ -39,12 +39,7 @@ typedef ccmr__pool_request request;
 
 /* ---- taking ---------------------------------------------------------------------- */
 
-/* Which extents may be taken: those that `lane`'s stream need not wait for,
- * or with `follow` those that it can wait for on the device. */
-typedef struct wanted {
-    const ccmr__pool_lane *own; /* NULL: its work has to be finished, too */
-    int follow;
-} wanted;
+typedef ccmr__pool_wanted wanted;
 
 static int accept(void *argument, const ccmr__pool_extent *extent)
 {
@@ -115,6 +110,12 @@ static ccmr_status take(request *of, ccmr__pool_lane *lane, wanted *want)
     status = carve(of, lane, want);
     ccmr__pool_lane_unlock(lane);
     return status;
+}
+
+int ccmr__pool_accept_wanted(ccmr__pool_wanted *want,
+                             const ccmr__pool_extent *extent)
+{
+    return accept(want, extent);
 }
 
 static wanted want_now(const request *of)
@@ -225,8 +226,7 @@ static size_t up(size_t bytes, size_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* Count bytes as reserved, if the hard budget has room for them. */
-static ccmr_status reserve(ccmr__pool *pool, size_t bytes)
+ccmr_status ccmr__pool_count_bytes(ccmr__pool *pool, size_t bytes)
 {
     size_t had = atomic_load_explicit(&pool->reserved, memory_order_relaxed);
     size_t hard = atomic_load_explicit(&pool->hard, memory_order_relaxed);
@@ -311,7 +311,7 @@ static ccmr_status grow(request *of, size_t bytes)
     if (of->alignment > alignment) {
         bytes += of->alignment;
     }
-    status = reserve(pool, bytes);
+    status = ccmr__pool_count_bytes(pool, bytes);
     if (status != CCMR_SUCCESS) {
         return status;
     }
@@ -365,6 +365,9 @@ static ccmr_status grow_softly(request *of)
     size_t step = up(reserved / 16, UNIT);
 
     step = step > LARGEST_STEP ? LARGEST_STEP : step;
+    if (pool->range != NULL && reserved < soft) {
+        return ccmr__pool_range_grow(of, soft - reserved, step);
+    }
     if (step < exact) {
         step = exact;
     }
@@ -385,8 +388,12 @@ static int is_full(ccmr_status status)
 static ccmr_status grow_hard(request *of)
 {
     size_t exact = up(of->bytes, UNIT);
-    ccmr_status status = grow(of, exact);
+    ccmr_status status;
 
+    if (of->pool->range != NULL) {
+        return ccmr__pool_range_grow(of, SIZE_MAX, 0);
+    }
+    status = grow(of, exact);
     if (is_full(status) && exact != of->bytes) {
         status = grow(of, of->bytes);
     }
@@ -595,7 +602,10 @@ ccmr_status ccmr__pool_begin(ccmr__pool *pool, size_t bytes)
     ccmr_status status;
 
     bytes = up(bytes, CCMR__POOL_GRANULE);
-    status = reserve(pool, bytes);
+    if (pool->range != NULL) {
+        return ccmr__pool_range_begin(pool, bytes);
+    }
+    status = ccmr__pool_count_bytes(pool, bytes);
     if (status != CCMR_SUCCESS) {
         return status;
     }

@@ -68,7 +68,10 @@ ccmr__pool_segment *ccmr__pool_segment_of(ccmr__pool *pool, uintptr_t address)
         if ((before & 1) == 0 &&
             atomic_load_explicit(&pool->map_version, memory_order_relaxed) ==
                 before) {
-            return found;
+            return found == NULL || pool->range == NULL ||
+                           ccmr__pool_range_has(pool->range, address)
+                       ? found
+                       : NULL;
         }
     }
 }
@@ -259,6 +262,39 @@ ccmr_status ccmr__pool_segment_give(ccmr__pool *pool,
     }
     spare_record(pool, segment);
     return CCMR_SUCCESS;
+}
+
+ccmr__pool_segment *ccmr__pool_segment_add(ccmr__pool *pool, uintptr_t base,
+                                           size_t bytes, size_t alignment)
+{
+    ccmr__pool_segment *segment = take_record(pool);
+    int room;
+
+    if (segment == NULL) {
+        return NULL;
+    }
+    segment->base = base;
+    segment->bytes = bytes;
+    segment->alignment = alignment;
+    (void)pthread_mutex_lock(&pool->lock);
+    room = make_room(pool);
+    if (room == 0) {
+        add(pool, segment);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    if (room != 0) {
+        spare_record(pool, segment);
+        return NULL;
+    }
+    return segment;
+}
+
+void ccmr__pool_segment_drop(ccmr__pool *pool, ccmr__pool_segment *segment)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    take_out(pool, segment);
+    (void)pthread_mutex_unlock(&pool->lock);
+    spare_record(pool, segment);
 }
 
 void ccmr__pool_segments_end(ccmr__pool *pool)

@@ -182,8 +182,7 @@ static uintptr_t base_of(ccmr__pool *pool, size_t i)
     return base;
 }
 
-/* Claim bytes that are to go: so that two calls do not go below `keep`. */
-static int claim(ccmr__pool *pool, size_t keep, size_t bytes)
+int ccmr__pool_claim(ccmr__pool *pool, size_t keep, size_t bytes)
 {
     size_t going = atomic_load_explicit(&pool->going, memory_order_relaxed);
 
@@ -214,7 +213,7 @@ static int take_whole(ccmr__pool *pool, uintptr_t base, size_t keep,
     extent = ccmr__pool_starting_at(&lane->set, base);
     if (extent != NULL && extent->segment->base == base &&
         extent->bytes == extent->segment->bytes && is_settled(extent) &&
-        claim(pool, keep, extent->bytes)) {
+        ccmr__pool_claim(pool, keep, extent->bytes)) {
         ccmr__pool_remove(&lane->set, extent, piece);
         taken = 1;
     }
@@ -243,6 +242,9 @@ size_t ccmr__pool_release(ccmr__pool *pool, size_t keep, ccmr_status *refused)
     uintptr_t base;
 
     ccmr__pool_gather(pool, pool->common, CCMR__POOL_FINISHED);
+    if (pool->range != NULL) {
+        return ccmr__pool_range_release(pool, keep, refused);
+    }
     while (*refused == CCMR_SUCCESS && (base = base_of(pool, i)) != 0) {
         if (!take_whole(pool, base, keep, &piece)) {
             i++;
@@ -475,7 +477,7 @@ void ccmr__pool_end(ccmr__pool *pool)
     /* A call that went wrong once is no reason to lose memory. */
     for (tries = 0;
          tries < 3 &&
-         atomic_load_explicit(&pool->segment_count, memory_order_relaxed) != 0;
+         atomic_load_explicit(&pool->reserved, memory_order_relaxed) != 0;
          tries++) {
         ccmr_status refused = CCMR_SUCCESS;
 
@@ -484,6 +486,9 @@ void ccmr__pool_end(ccmr__pool *pool)
     }
     ccmr__pool_caches_end(pool);
     end_lanes(pool);
+    if (pool->range != NULL) {
+        ccmr__pool_range_end(pool);
+    }
     ccmr__pool_segments_end(pool);
     if (entered) {
         ccmr__scope_leave(&scope);

@@ -56,4 +56,10 @@ tests_unit_pool_test_SOURCES = tests/unit/pool_test.c \
 	tests/support/puppet.c tests/support/puppet.h
 tests_unit_pool_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_pool_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+# Over virtual.
+criterion_tests += tests/unit/pool_range_test
+tests_unit_pool_range_test_SOURCES = tests/unit/pool_range_test.c
+tests_unit_pool_range_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_range_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 endif

@@ -33,6 +33,10 @@ typedef struct ccmr_pool_options {
     unsigned soft;
     ccmr_pool_reuse reuse;
     ccmr_pool_access access;
+    /** Over an upstream that offers address ranges (`virtual`): most bytes of
+     * a piece of memory that comes and goes alone, rounded down to a power of
+     * two pages, at least one. 0: 64 MiB. */
+    size_t handle;
 } ccmr_pool_options;
 
 CCMR_BEGIN_DECLS
@@ -62,6 +66,12 @@ CCMR_BEGIN_DECLS
  * Capturing streams are refused. The upstream is retained. `options` may be
  * NULL. An upstream that is bound to no device is used with streams of the
  * device that is current at creation.
+ *
+ * Over `virtual` the pool works on one address range: memory is put where a
+ * request needs it, behind or between what is free there, so that only what
+ * lacks is new, and goes back in pieces of `handle` bytes and less. Through an
+ * adaptor that offers no ranges, as over any other upstream, it takes and
+ * gives back whole segments.
  *
  * Trim empties all caches and gives wholly free segments back. What was freed
  * on streams that are neither registered nor retired may have no event yet:
