@@ -552,13 +552,13 @@ Test(pool_streams, threads_that_end)
 
     make("pool | device_plain");
     in_thread(fill_a_cache, NULL);
-    (void)snprintf(text, sizeof(text), "%zu", stats_of(made).reserved_bytes);
-    GOOD(ccmr_resource_option_set(made, "hard", text));
     grown = sim->calls("cuMemAlloc");
     in_thread(fill_a_cache, NULL);
     (void)fill_a_cache(NULL);
     cr_assert_eq(sim->calls("cuMemAlloc"), grown);
     cr_assert_eq(sim->calls("cuStreamWaitEvent"), 0u);
+    (void)snprintf(text, sizeof(text), "%zu", stats_of(made).reserved_bytes);
+    GOOD(ccmr_resource_option_set(made, "hard", text));
     stall(a);
     GOOD(attempt(5 * MIB, b));
     cr_assert_eq(sim->calls("cuMemAlloc"), grown);
