@@ -60,43 +60,120 @@ static unsigned take_run(ccmr__pool *pool, size_t bytes,
     return run;
 }
 
-size_t ccmr__pool_give_blocks(ccmr__pool_cache *cache, size_t bytes,
-                              uintptr_t *blocks, unsigned count)
+unsigned ccmr__pool_give_locked(ccmr__pool_lane *lane, size_t bytes,
+                                uintptr_t *blocks, unsigned count)
 {
-    ccmr__pool_lane *lane = cache->lane;
-    ccmr__pool *pool = lane->pool;
     ccmr__pool_piece piece = {.waits = {.count = 1, .lanes = {lane}}};
     unsigned done = 0;
 
-    if (count == 0) {
-        return 0;
+    if (count > 1) {
+        sort(blocks, count);
     }
-    sort(blocks, count);
-    ccmr__pool_lane_lock(lane);
-    piece.waits.numbers[0] = ++lane->freed;
-    atomic_fetch_add_explicit(&lane->uncovered_bytes, bytes * count,
-                              memory_order_relaxed);
+    piece.waits.numbers[0] = lane->freed;
     while (done < count) {
         unsigned run =
-            take_run(pool, bytes, blocks + done, count - done, &piece);
+            take_run(lane->pool, bytes, blocks + done, count - done, &piece);
 
         if (ccmr__pool_insert(&lane->set, &piece, run) != 0) {
             break;
         }
         done += run;
     }
+    return done;
+}
+
+/* Under the lane's lock: a free of that many bytes begins. */
+static void begin_free(ccmr__pool_lane *lane, size_t bytes)
+{
+    size_t uncovered =
+        atomic_load_explicit(&lane->uncovered_bytes, memory_order_relaxed);
+
+    lane->freed++;
+    atomic_store_explicit(&lane->uncovered_bytes, uncovered + bytes,
+                          memory_order_relaxed);
+}
+
+size_t ccmr__pool_give_blocks(ccmr__pool_cache *cache, size_t bytes,
+                              uintptr_t *blocks, unsigned count)
+{
+    ccmr__pool_lane *lane = cache->lane;
+    ccmr__pool_piece piece = {.waits = {.count = 1, .lanes = {lane}}};
+    unsigned done;
+
+    if (count == 0) {
+        return 0;
+    }
+    ccmr__pool_lane_lock(lane);
+    begin_free(lane, bytes * count);
+    piece.waits.numbers[0] = lane->freed;
+    done = ccmr__pool_give_locked(lane, bytes, blocks, count);
     ccmr__pool_lane_unlock(lane);
-    atomic_fetch_add_explicit(&pool->changes, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&lane->pool->changes, 1, memory_order_relaxed);
     while (done < count) {
         unsigned run;
 
         /* What is not locked may be given back with all of its segment. */
         piece.segment = NULL;
-        run = take_run(pool, bytes, blocks + done, count - done, &piece);
+        run = take_run(lane->pool, bytes, blocks + done, count - done, &piece);
         ccmr__pool_bring(lane, &piece, run);
         done += run;
     }
     return bytes * count;
+}
+
+/* All ways that have blocks, with one number under one hold of the lock. Those
+ * that found no records are left. */
+static size_t flush_quickly(ccmr__pool_cache *cache)
+{
+    ccmr__pool_lane *lane = cache->lane;
+    size_t bytes = 0;
+    unsigned word;
+    int full = 0;
+
+    ccmr__pool_lane_lock(lane);
+    begin_free(lane, cache->large_bytes);
+    for (word = 0; word < CCMR__POOL_WAY_WORDS; word++) {
+        uint64_t bits = cache->filled[word];
+
+        for (; bits != 0 && !full; bits &= bits - 1) {
+            unsigned bit = (unsigned)__builtin_ctzll(bits);
+            ccmr__pool_way *way = ccmr__pool_way_at(cache, word * 64 + bit);
+            unsigned done = ccmr__pool_give_locked(lane, way->bytes,
+                                                   way->blocks, way->count);
+
+            full = done < way->count;
+            bytes += done * way->bytes;
+            ccmr__pool_way_shift(way, done);
+        }
+        cache->filled[word] = full ? cache->filled[word] : 0;
+    }
+    ccmr__pool_lane_unlock(lane);
+    atomic_fetch_add_explicit(&lane->pool->changes, 1, memory_order_relaxed);
+    cache->large_bytes -= bytes;
+    return bytes;
+}
+
+size_t ccmr__pool_flush_large(ccmr__pool_cache *cache)
+{
+    size_t bytes;
+    unsigned i;
+
+    if (cache->large_bytes == 0) {
+        return 0;
+    }
+    bytes = flush_quickly(cache);
+    for (i = 0;
+         cache->large_bytes != 0 && i < CCMR__POOL_ROWS * CCMR__POOL_ROW;
+         i++) {
+        ccmr__pool_way *way = ccmr__pool_way_at(cache, i);
+        size_t gone =
+            ccmr__pool_give_blocks(cache, way->bytes, way->blocks, way->count);
+
+        way->count = 0;
+        cache->large_bytes -= gone;
+        bytes += gone;
+    }
+    return bytes;
 }
 
 size_t ccmr__pool_flush(ccmr__pool_cache *cache)

@@ -48,6 +48,8 @@
 #define CCMR__POOL_WAY_MOST 6u
 #define CCMR__POOL_THREAD_CACHES 8u /* of one thread, over all pools */
 
+#define CCMR__POOL_WAY_WORDS (CCMR__POOL_ROWS * CCMR__POOL_ROW / 64u)
+
 typedef struct ccmr__pool_bin {
     uint16_t count;
     uint16_t most; /* at most: about 512 KiB; 0: the cache is stale */
@@ -73,6 +75,8 @@ struct ccmr__pool_cache {
     size_t known_bytes;
     size_t large_bytes;
     size_t large_most; /* beyond this large blocks go to the lane */
+    /* A bit for each way that may have blocks. */
+    uint64_t filled[CCMR__POOL_WAY_WORDS];
     ccmr__pool_bin bins[CCMR__POOL_CLASSES];
     /* A way is a cache line. */
     _Alignas(64) ccmr__pool_way ways[CCMR__POOL_ROWS][CCMR__POOL_ROW];
@@ -157,12 +161,45 @@ size_t ccmr__pool_flush_large(ccmr__pool_cache *cache);
 /** Everything goes to the lane. */
 size_t ccmr__pool_flush(ccmr__pool_cache *cache);
 
+/** The same under the lane's lock, as part of the lane's latest free; fewer
+ * where records are missing. Returns how many. */
+unsigned ccmr__pool_give_locked(ccmr__pool_lane *lane, size_t bytes,
+                                uintptr_t *blocks, unsigned count);
+
 /**
  * Blocks of one size go to the lane, as one free with one number; neighbours
  * as one piece. The array is sorted. Returns the bytes.
  */
 size_t ccmr__pool_give_blocks(ccmr__pool_cache *cache, size_t bytes,
                               uintptr_t *blocks, unsigned count);
+
+static inline ccmr__pool_way *ccmr__pool_way_at(ccmr__pool_cache *cache,
+                                                size_t index)
+{
+    return &cache->ways[index / CCMR__POOL_ROW][index % CCMR__POOL_ROW];
+}
+
+/** The oldest blocks of a way have gone. */
+static inline void ccmr__pool_way_shift(ccmr__pool_way *way, unsigned count)
+{
+    unsigned i;
+
+    way->count -= count;
+    for (i = 0; i < way->count; i++) {
+        way->blocks[i] = way->blocks[i + count];
+    }
+}
+
+static inline void ccmr__pool_way_push(ccmr__pool_cache *cache,
+                                       ccmr__pool_way *way, uintptr_t address)
+{
+    size_t index =
+        ((size_t)((char *)way - (char *)cache->ways)) / sizeof(*way);
+
+    cache->filled[index / 64] |= UINT64_C(1) << index % 64;
+    way->blocks[way->count++] = address;
+    cache->large_bytes += way->bytes;
+}
 
 /** Push a block of a class whose bin is full: the older half goes to the
  * lane. */

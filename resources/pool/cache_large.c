@@ -9,8 +9,6 @@
  */
 #include "resources/pool/cache.h"
 
-#include <string.h>
-
 _Static_assert(CCMR__POOL_ROWS == 32, "the hash gives 5 bits");
 
 static inline ccmr__pool_way *row_of(ccmr__pool_cache *cache, size_t bytes)
@@ -58,28 +56,7 @@ static size_t give_oldest(ccmr__pool_cache *cache, ccmr__pool_way *way,
         ccmr__pool_give_blocks(cache, way->bytes, way->blocks, count);
 
     cache->large_bytes -= bytes;
-    way->count -= count;
-    memmove(way->blocks, way->blocks + count,
-            way->count * sizeof(way->blocks[0]));
-    return bytes;
-}
-
-size_t ccmr__pool_flush_large(ccmr__pool_cache *cache)
-{
-    size_t bytes = 0;
-    unsigned row;
-    unsigned i;
-
-    if (cache->large_bytes == 0) {
-        return 0;
-    }
-    for (row = 0; row < CCMR__POOL_ROWS; row++) {
-        for (i = 0; i < CCMR__POOL_ROW; i++) {
-            ccmr__pool_way *way = &cache->ways[row][i];
-
-            bytes += give_oldest(cache, way, way->count);
-        }
-    }
+    ccmr__pool_way_shift(way, count);
     return bytes;
 }
 
@@ -126,8 +103,7 @@ push_slowly(ccmr__pool_cache *cache, size_t bytes, uintptr_t address)
     } else if (way->count == CCMR__POOL_WAY_MOST) {
         (void)give_oldest(cache, way, CCMR__POOL_WAY_MOST / 2);
     }
-    way->blocks[way->count++] = address;
-    cache->large_bytes += bytes;
+    ccmr__pool_way_push(cache, way, address);
 }
 
 void ccmr__pool_push_large(ccmr__pool_cache *cache, size_t bytes,
@@ -139,8 +115,7 @@ void ccmr__pool_push_large(ccmr__pool_cache *cache, size_t bytes,
                              way->count < CCMR__POOL_WAY_MOST &&
                              cache->large_bytes + bytes <= cache->large_most,
                          1)) {
-        way->blocks[way->count++] = address;
-        cache->large_bytes += bytes;
+        ccmr__pool_way_push(cache, way, address);
         return;
     }
     push_slowly(cache, bytes, address);
