@@ -41,9 +41,11 @@ typedef struct ccmr_device_pool_options {
     int no_internal_dependencies;
     /**
      * A call on a driver pool ruins every capture in global mode, on whatever
-     * thread and stream, unless the caller's own capture mode is relaxed. By
+     * thread and stream, unless the caller's own capture mode is relaxed; and
+     * it is refused on a thread that captures in thread-local mode itself. By
      * default each allocate and deallocate sees to that, for 18 ns. 1: it does
-     * not; for programs that capture in other modes or not at all.
+     * not; for programs that capture in relaxed mode only or not at all, or in
+     * thread-local mode on threads that do not use the pool meanwhile.
      */
     int no_guard;
 } ccmr_device_pool_options;
