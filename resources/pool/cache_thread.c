@@ -26,6 +26,7 @@
 /* All pools: under list_lock. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static ccmr__pool *pools;
+static atomic_uint pools_gone; /* how many; read without the lock */
 
 void ccmr__pool_list_add(ccmr__pool *pool)
 {
@@ -44,6 +45,7 @@ void ccmr__pool_list_remove(ccmr__pool *pool)
         link = &(*link)->next_pool;
     }
     *link = pool->next_pool;
+    atomic_fetch_add_explicit(&pools_gone, 1, memory_order_relaxed);
     (void)pthread_mutex_unlock(&list_lock);
 }
 
@@ -259,6 +261,10 @@ static ccmr__pool_entry *drop_gone(ccmr__thread_pools *mine)
 static ccmr__pool_entry *make_room(ccmr__thread_pools *mine, ccmr__pool *pool)
 {
     ccmr__pool_entry *entry;
+    /* The times are counted from here on, so that it is seen to change. */
+    unsigned gone =
+        CROWDED * atomic_load_explicit(&pools_gone, memory_order_relaxed);
+    unsigned turn;
     unsigned i;
 
     for (i = 0; i < CCMR__POOL_THREAD_CACHES; i++) {
@@ -271,15 +277,22 @@ static ccmr__pool_entry *make_room(ccmr__thread_pools *mine, ccmr__pool *pool)
             return entry;
         }
     }
-    if (mine->crowded++ % CROWDED != 0) {
+    if (mine->crowded - gone >= CROWDED) {
+        /* A pool has gone since: its entries are of no use. */
+        mine->crowded = gone;
+        entry = drop_gone(mine);
+        if (entry != NULL) {
+            return entry;
+        }
+    }
+    turn = mine->crowded - gone;
+    mine->crowded = gone + (turn + 1) % CROWDED;
+    if (turn != 0) {
         return NULL;
     }
-    entry = drop_gone(mine);
-    if (entry == NULL) {
-        entry = &mine->entries[mine->hand];
-        mine->hand = (mine->hand + 1) % CCMR__POOL_THREAD_CACHES;
-        leave(pool, entry);
-    }
+    entry = &mine->entries[mine->hand];
+    mine->hand = (mine->hand + 1) % CCMR__POOL_THREAD_CACHES;
+    leave(pool, entry);
     return entry;
 }
 

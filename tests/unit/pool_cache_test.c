@@ -524,10 +524,11 @@ typedef struct worker {
     unsigned number;
 } worker;
 
+/* Without a cache, as the pool would, straight from and to the others. */
 static void allocate(ccmr__pool_cache *cache, unsigned number,
                      uintptr_t *address)
 {
-    *address = stub_pop(cache, BLOCK);
+    *address = cache != NULL ? stub_pop(cache, BLOCK) : 0;
     if (*address == 0) {
         *address = from_heap();
     }
@@ -547,7 +548,13 @@ static void deallocate(ccmr__pool_cache *cache, unsigned number,
             atomic_fetch_add(&wrong, 1);
         }
         *holder_of(address) = 0;
-        stub_push(cache, BLOCK, address);
+        if (cache != NULL) {
+            stub_push(cache, BLOCK, address);
+        } else {
+            ccmr__pool_piece piece = {.address = address};
+
+            to_heap(&piece, 1);
+        }
     }
 }
 
