@@ -5,4 +5,5 @@
 
 exec "${abs_top_builddir:?}/tests/conformance/cucoremr-conformance" \
     --stack 'limiting bytes=64MiB | stream_ordered | device_plain' \
-    --stack 'logging file=/dev/null | device_pool'
+    --stack 'logging file=/dev/null | device_pool' \
+    --stack 'pool | device_plain'
