@@ -46,6 +46,7 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/range.h \
 	resources/pool/range_give.c \
 	resources/pool/range_grow.c \
+	resources/pool/range_move.c \
 	resources/pool/reclaim.c \
 	resources/pool/segment.c \
 	resources/pool/serve.c \

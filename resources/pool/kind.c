@@ -101,7 +101,8 @@ enum {
     OPTION_SOFT,
     OPTION_REUSE,
     OPTION_ACCESS,
-    OPTION_HANDLE
+    OPTION_HANDLE,
+    OPTION_MOVE
 };
 
 static const ccmr_option pool_options[] = {
@@ -123,10 +124,14 @@ static const ccmr_option pool_options[] = {
     [OPTION_HANDLE] = {"handle", CCMR_OPTION_BYTES, "64MiB", NULL,
                        "over virtual: largest piece of memory that comes and "
                        "goes alone; rounded down to a power of two pages"},
+    [OPTION_MOVE] = {"move", CCMR_OPTION_CHOICE, "yes", "yes|no",
+                     "over virtual: free memory moves to addresses where it "
+                     "is needed"},
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
 static const char *const reuse_names[] = {"follow", "finished"};
+static const char *const move_names[] = {"yes", "no"};
 static const char *const access_names[] = {"upstream", "host", "stream"};
 
 static ccmr_status pool_option_get(void *object, const char *name, char *text,
@@ -162,6 +167,9 @@ static ccmr_status pool_option_get(void *object, const char *name, char *text,
         break;
     case OPTION_HANDLE:
         ccmr__text_add_bytes(&value, options.handle);
+        break;
+    case OPTION_MOVE:
+        ccmr__text_add(&value, "%s", move_names[options.move ? 0 : 1]);
         break;
     default:
         ccmr__text_add(&value, "%s", access_names[options.access]);
@@ -379,12 +387,15 @@ static ccmr_status read_options(const ccmr_pool_options *from,
         return status;
     }
     if ((unsigned)known.reuse > CCMR_POOL_REUSE_FINISHED ||
-        (unsigned)known.access > CCMR_POOL_ACCESS_STREAM) {
+        (unsigned)known.access > CCMR_POOL_ACCESS_STREAM ||
+        (unsigned)known.move > CCMR_POOL_MOVE_NO) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
                           "ccmr_pool_create: %s is none of its values",
                           (unsigned)known.reuse > CCMR_POOL_REUSE_FINISHED
                               ? "options.reuse"
-                              : "options.access");
+                          : (unsigned)known.access > CCMR_POOL_ACCESS_STREAM
+                              ? "options.access"
+                              : "options.move");
     }
     *options = (ccmr__pool_options){
         .initial = known.initial,
@@ -393,6 +404,7 @@ static ccmr_status read_options(const ccmr_pool_options *from,
         .follow = known.reuse == CCMR_POOL_REUSE_FOLLOW,
         .access = (int)known.access,
         .handle = known.handle != 0 ? known.handle : DEFAULT_HANDLE,
+        .move = known.move == CCMR_POOL_MOVE_YES,
     };
     return CCMR_SUCCESS;
 }
@@ -450,6 +462,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
         .handle = values[OPTION_HANDLE].number != 0
                       ? values[OPTION_HANDLE].number
                       : DEFAULT_HANDLE,
+        .move = values[OPTION_MOVE].integer == 0,
     };
     return create(upstreams[0], device, &options, resource);
 }

@@ -70,6 +70,7 @@ typedef struct ccmr__pool_options {
     int follow;     /* may wait on the device for other streams */
     int access;     /* ccmr_pool_access */
     size_t handle;  /* most bytes of a handle, at least one page */
+    int move;       /* free handles move to where they are needed */
 } ccmr__pool_options;
 
 typedef struct ccmr__pool_range ccmr__pool_range;
@@ -241,10 +242,11 @@ int ccmr__pool_range_has(const ccmr__pool_range *range, uintptr_t address);
 /**
  * New memory for a request, which is cut out of it; what was in the way of an
  * error stays, free. At most `most` bytes are new, else CCMR_ERROR_BUSY; where
- * nothing is in the way rather `step`, if that is no more than `most`.
+ * nothing is in the way rather `step`, if that is no more than `most`. With
+ * `move` free handles from elsewhere rather than new ones. In a scope.
  */
 ccmr_status ccmr__pool_range_grow(ccmr__pool_request *request, size_t most,
-                                  size_t step);
+                                  size_t step, int move);
 /** The initial bytes. */
 ccmr_status ccmr__pool_range_begin(ccmr__pool *pool, size_t bytes);
 /** Give finished, wholly free handles of the common lane back while more than

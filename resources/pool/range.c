@@ -148,6 +148,15 @@ void ccmr__pool_mark_pages(ccmr__pool_range *range, uint32_t page,
     }
 }
 
+void ccmr__pool_join_pages(ccmr__pool_range *range, uint32_t page,
+                           uint32_t pages, uint32_t more)
+{
+    assert(range->runs[page].pages == pages &&
+           range->runs[page + pages].pages == more);
+    range->runs[page + pages].kind = CCMR__POOL_INNER;
+    set_run(range, page, pages + more, CCMR__POOL_TAKEN);
+}
+
 uint32_t ccmr__pool_first_handle(const ccmr__pool_range *range,
                                  uintptr_t address, size_t bytes,
                                  uint32_t page)
@@ -284,6 +293,12 @@ err_range:
 
 static void free_range(ccmr__pool_range *range)
 {
+    while (range->leaving != NULL) {
+        ccmr__pool_leaving *next = range->leaving->next;
+
+        free(range->leaving);
+        range->leaving = next;
+    }
     (void)pthread_mutex_destroy(&range->lock);
     free(range->runs);
     free(range);
@@ -331,6 +346,7 @@ void ccmr__pool_range_end(ccmr__pool *pool)
     int tries;
 
     ccmr__pool_segment_drop(pool, range->segment);
+    ccmr__pool_settle_leaving(range, 1);
     for (tries = 0; tries < 3; tries++) {
         if (upstream->ops.unreserve(upstream->self, (void *)range->base,
                                     bytes) == CCMR_SUCCESS) {

@@ -16,6 +16,12 @@
  * Only memory that is there is in sets, blocks or on its way; so a handle
  * whose whole run lies in one extent is free, and can be taken out of it.
  *
+ * A free handle moves to where it is needed: it gets a second address there,
+ * and leaves the first one. Whoever gets the new one waits for what the memory
+ * waits for anyway; the old one, which work may still use, stays mapped until
+ * that is known finished, and is a hole from then on. So nothing waits for a
+ * move, and it costs no memory.
+ *
  * Threads: under `lock`, the last one of the pool's order. None of it is held
  * over a call of the upstream: pages that a call is at work on are `taken`.
  */
@@ -44,6 +50,15 @@ typedef struct ccmr__pool_run {
     uint32_t previous; /* of a hole */
 } ccmr__pool_run;
 
+/* An address that a handle has left. */
+typedef struct ccmr__pool_leaving {
+    struct ccmr__pool_leaving *next;
+    uint32_t page;
+    uint32_t pages;
+    uint32_t now; /* the page where the handle is counted */
+    ccmr__pool_waits waits;
+} ccmr__pool_leaving;
+
 struct ccmr__pool_range {
     /* Fixed. */
     ccmr__pool *pool;
@@ -55,8 +70,9 @@ struct ccmr__pool_range {
 
     pthread_mutex_t lock;
     ccmr__pool_run *runs;
-    uint32_t holes;     /* the first one */
-    uint32_t top;       /* pages that are tiled */
+    uint32_t holes; /* the first one */
+    uint32_t top;   /* pages that are tiled */
+    ccmr__pool_leaving *leaving;
     _Atomic size_t end; /* bytes below the highest top there was */
 };
 
@@ -95,11 +111,62 @@ void ccmr__pool_give_pages(ccmr__pool_range *range, uint32_t page,
 void ccmr__pool_mark_pages(ccmr__pool_range *range, uint32_t page,
                            uint32_t pages, ccmr__pool_run_kind kind);
 
+/** Two taken runs side by side become one. */
+void ccmr__pool_join_pages(ccmr__pool_range *range, uint32_t page,
+                           uint32_t pages, uint32_t more);
+
 /** The first handle that lies wholly in [address, address + bytes), from `page`
  * on; CCMR__POOL_NO_PAGE: none. All of that is memory. */
 uint32_t ccmr__pool_first_handle(const ccmr__pool_range *range,
                                  uintptr_t address, size_t bytes,
                                  uint32_t page);
+
+/* ---- range_move.c ----------------------------------------------------------- */
+
+/* Which free handle is wanted. */
+typedef struct ccmr__pool_sought {
+    uint32_t least; /* pages */
+    uint32_t most;
+    int small; /* rather a small one */
+    int whole; /* with no other address */
+    ccmr__pool_wanted want;
+    const ccmr__pool_waits *beside; /* what it waits for fits in with these */
+} ccmr__pool_sought;
+
+/* A free handle out of its lane's set. */
+typedef struct ccmr__pool_taken {
+    ccmr__pool_lane *lane;
+    ccmr__pool_piece piece;
+    uint32_t page;
+    uint32_t pages;
+} ccmr__pool_taken;
+
+/** Take a free handle: of the first lane's, the common one, or any. 1, or 0
+ * where there is none. */
+int ccmr__pool_take_handle(ccmr__pool_range *range, ccmr__pool_lane *first,
+                           const ccmr__pool_sought *sought,
+                           ccmr__pool_taken *taken);
+/** Give the handle a second address, at pages that are the caller's, and have
+ * it leave the first. Its piece is owed as before, and has the new address. On
+ * an error it went back to its lane. */
+ccmr_status ccmr__pool_move_handle(ccmr__pool_range *range,
+                                   ccmr__pool_taken *taken, uint32_t to);
+/** Give a taken handle back to the upstream. On an error it went back to its
+ * lane. */
+ccmr_status ccmr__pool_drop_handle(ccmr__pool_range *range,
+                                   ccmr__pool_taken *taken);
+/** Take addresses down that handles have left and no work uses, as far as is
+ * known, or, with `ask`, as the driver says. In a scope. */
+void ccmr__pool_settle_leaving(ccmr__pool_range *range, int ask);
+int ccmr__pool_any_leaving(ccmr__pool_range *range);
+/** Has a handle other addresses? Under the lock. */
+int ccmr__pool_is_elsewhere(const ccmr__pool_range *range, uint32_t page);
+
+/* ---- range_give.c ----------------------------------------------------------------- */
+
+/** The upstream has a handle back, which was out of a lane. */
+void ccmr__pool_forget_handle(ccmr__pool_range *range, ccmr__pool_lane *lane,
+                              uint32_t page, uint32_t pages);
 
 /* ---- range.c ------------------------------------------------------------------- */
 

@@ -36,7 +36,8 @@ static void choose(ccmr__pool_range *range, const ccmr__pool_extent *extent,
             break;
         }
         pages = range->runs[page].pages;
-        if (ccmr__pool_claim(range->pool, keep, bytes_of(range, pages))) {
+        if (!ccmr__pool_is_elsewhere(range, page) &&
+            ccmr__pool_claim(range->pool, keep, bytes_of(range, pages))) {
             if (what->pages == 0) {
                 what->page = page;
             }
@@ -88,11 +89,10 @@ static int take(ccmr__pool_range *range, size_t keep, taken *what)
     return cut == 0;
 }
 
-/* The upstream has a handle back. */
-static void forget(ccmr__pool_range *range, uint32_t page, uint32_t pages)
+void ccmr__pool_forget_handle(ccmr__pool_range *range, ccmr__pool_lane *lane,
+                              uint32_t page, uint32_t pages)
 {
     ccmr__pool *pool = range->pool;
-    ccmr__pool_lane *lane = pool->common;
     size_t bytes = bytes_of(range, pages);
 
     ccmr__pool_lane_lock(lane);
@@ -132,7 +132,7 @@ static size_t give(ccmr__pool_range *range, taken *what, ccmr_status *refused)
             upstream->self, (void *)ccmr__pool_page_address(range, what->page),
             one);
         if (*refused == CCMR_SUCCESS) {
-            forget(range, what->page, pages);
+            ccmr__pool_forget_handle(range, lane, what->page, pages);
             what->page += pages;
             what->pages -= pages;
             what->piece.address += one;
@@ -159,6 +159,7 @@ size_t ccmr__pool_range_release(ccmr__pool *pool, size_t keep,
     taken what;
     int any;
 
+    ccmr__pool_settle_leaving(range, 0);
     while (*refused == CCMR_SUCCESS) {
         ccmr__pool_lane_lock(pool->common);
         any = take(range, keep, &what);

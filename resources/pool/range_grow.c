@@ -26,6 +26,7 @@ typedef struct spot {
     uint32_t pages; /* new ones; CCMR__POOL_NO_PAGE: no place */
     uint32_t room;  /* pages of the hole */
     int at_top;
+    uintptr_t from; /* where the request is to be */
     ccmr__pool_extent *before;
     ccmr__pool_extent *after;
 } spot;
@@ -37,12 +38,19 @@ typedef struct growth {
     ccmr__pool_lane *lane;  /* where it comes to */
     size_t most;            /* bytes that may be new */
     size_t step;            /* bytes that are taken at the top */
+    int move;               /* free handles rather than new ones */
+    int follow;             /* those that the stream can wait for, too */
     ccmr__pool_wanted want; /* what may be beside it */
 
     uint32_t page; /* the new ones */
     uint32_t pages;
-    uint32_t filled; /* of them, with memory */
-    size_t counted;  /* bytes that are reserved and not there yet */
+    uint32_t filled;        /* of them, with memory */
+    size_t counted;         /* bytes that are reserved for it */
+    size_t fresh;           /* of them, that came */
+    size_t moved;           /* handles that came from elsewhere */
+    int nothing[2];         /* to move is left, without and with a wait */
+    int closed;             /* there is a piece right behind it */
+    ccmr__pool_waits waits; /* of all of it */
     /* Extents beside it, and in the end the new memory. */
     ccmr__pool_piece pieces[3];
     unsigned count;
@@ -110,6 +118,7 @@ static void weigh_end(const growth *g, const spot *hole,
     if (from < start || from >= end) {
         return;
     }
+    one.from = from;
     one.page = ccmr__pool_page_of(g->range, from);
     one.pages = hole->page + hole->room - one.page;
     one.after = after;
@@ -134,6 +143,7 @@ static void weigh(growth *g, const ccmr__pool_set *set, const spot *hole,
     if (from >= start) {
         one.before = NULL;
     }
+    one.from = from;
     if (from + g->of->bytes <= start) {
         one.pages = 0; /* it is there, only not found before */
         consider(best, &one);
@@ -203,12 +213,27 @@ static ccmr_status fail_books(void)
                       "no memory for a pool's books");
 }
 
-static void take_side(growth *g, ccmr__pool_lane *lane,
-                      ccmr__pool_extent *extent)
+/* The part of an extent that the request will be in: what else is free there
+ * may have to move. Returns 0, or -1 without host memory. */
+static int take_side(growth *g, ccmr__pool_lane *lane,
+                     ccmr__pool_extent *extent, uintptr_t from)
 {
-    if (extent != NULL) {
-        ccmr__pool_remove(&lane->set, extent, &g->pieces[g->count++]);
+    ccmr__pool_piece *piece = &g->pieces[g->count];
+    uintptr_t start;
+    uintptr_t end;
+
+    if (extent == NULL) {
+        return 0;
     }
+    start = from > extent->address ? from : extent->address;
+    end = extent->address + extent->bytes;
+    end = from + g->of->bytes < end ? from + g->of->bytes : end;
+    if (ccmr__pool_cut(&lane->set, extent, start, end - start, piece) != 0) {
+        return -1;
+    }
+    (void)ccmr__pool_waits_join(&g->waits, &piece->waits);
+    g->count++;
+    return 0;
 }
 
 /* More than is needed, at the top, not to be here again soon. */
@@ -224,30 +249,42 @@ static uint32_t with_step(const growth *g, uint32_t pages)
     return step > pages ? step : pages;
 }
 
+/* The pages of a place, and what is beside them. Under the lane's lock and the
+ * range's. */
+static ccmr_status take_place(growth *g, ccmr__pool_lane *lane,
+                              const spot *best)
+{
+    if (take_side(g, lane, best->before, best->from) != 0 ||
+        take_side(g, lane, best->after, best->from) != 0) {
+        return fail_books();
+    }
+    g->closed = best->after != NULL;
+    g->page = best->page;
+    g->pages = best->at_top && best->pages > 0 ? with_step(g, best->pages)
+                                               : best->pages;
+    if (g->pages > 0) {
+        ccmr__pool_take_pages(g->range, g->page, g->pages);
+    }
+    return CCMR_SUCCESS;
+}
+
 /* Take the best place beside extents of a lane, and those extents. */
 static ccmr_status claim(growth *g, ccmr__pool_lane *lane)
 {
-    ccmr__pool_range *range = g->range;
-    ccmr_status status = CCMR_SUCCESS;
+    ccmr_status status;
     spot best;
 
     ccmr__pool_lane_lock(lane);
-    ccmr__pool_range_lock(range);
+    ccmr__pool_range_lock(g->range);
     best = search(g, &lane->set);
     if (best.pages == CCMR__POOL_NO_PAGE) {
         status = fail_place(g);
-    } else if (best.pages > g->most / range->unit) {
+    } else if (best.pages > g->most / g->range->unit) {
         status = CCMR_ERROR_BUSY;
     } else {
-        g->page = best.page;
-        g->pages = best.at_top ? with_step(g, best.pages) : best.pages;
-        if (g->pages > 0) {
-            ccmr__pool_take_pages(range, g->page, g->pages);
-        }
-        take_side(g, lane, best.before);
-        take_side(g, lane, best.after);
+        status = take_place(g, lane, &best);
     }
-    ccmr__pool_range_unlock(range);
+    ccmr__pool_range_unlock(g->range);
     ccmr__pool_lane_unlock(lane);
     return status;
 }
@@ -266,6 +303,21 @@ static ccmr_status find_place(growth *g)
 
 /* ---- what ------------------------------------------------------------------------- */
 
+/* Count bytes as reserved that the growth will need. */
+static ccmr_status count(growth *g, size_t bytes)
+{
+    ccmr_status status = CCMR_SUCCESS;
+
+    if (g->counted - g->fresh < bytes) {
+        bytes -= g->counted - g->fresh;
+        status = ccmr__pool_count_bytes(g->pool, bytes);
+        if (status == CCMR_SUCCESS) {
+            g->counted += bytes;
+        }
+    }
+    return status;
+}
+
 /* One new handle: the largest power of two that fits. */
 static ccmr_status commit(growth *g)
 {
@@ -279,9 +331,12 @@ static ccmr_status commit(growth *g)
     while (pages > left) {
         pages /= 2;
     }
-    status = upstream->ops.commit(upstream->self,
-                                  (void *)ccmr__pool_page_address(range, page),
-                                  pages * range->unit);
+    status = count(g, pages * range->unit);
+    if (status == CCMR_SUCCESS) {
+        status = upstream->ops.commit(
+            upstream->self, (void *)ccmr__pool_page_address(range, page),
+            pages * range->unit);
+    }
     if (status != CCMR_SUCCESS) {
         return status;
     }
@@ -289,19 +344,161 @@ static ccmr_status commit(growth *g)
     ccmr__pool_mark_pages(range, page, pages, CCMR__POOL_TAKEN);
     ccmr__pool_range_unlock(range);
     g->filled += pages;
+    g->fresh += pages * range->unit;
     return CCMR_SUCCESS;
+}
+
+static ccmr__pool_sought seek(const growth *g, int follow)
+{
+    ccmr__pool_sought sought = {.least = 1,
+                                .most = g->pages - g->filled,
+                                .want = g->want,
+                                .beside = &g->waits};
+
+    sought.want.follow = follow;
+    return sought;
+}
+
+static ccmr_status move(growth *g, ccmr__pool_taken *taken)
+{
+    ccmr_status status =
+        ccmr__pool_move_handle(g->range, taken, g->page + g->filled);
+
+    if (status == CCMR_SUCCESS) {
+        (void)ccmr__pool_waits_join(&g->waits, &taken->piece.waits);
+        g->filled += taken->pages;
+        g->moved++;
+    }
+    return status;
+}
+
+/* A free handle that is no larger than what is left. CCMR_ERROR_BUSY: there is
+ * none. */
+static ccmr_status move_in(growth *g)
+{
+    ccmr__pool_taken taken;
+    int follow;
+
+    for (follow = 0; follow <= g->follow; follow++) {
+        ccmr__pool_sought sought = seek(g, follow);
+
+        if (!g->nothing[follow]) {
+            if (ccmr__pool_take_handle(g->range, g->lane, &sought, &taken)) {
+                return move(g, &taken);
+            }
+            g->nothing[follow] = 1; /* what is left gets smaller only */
+        }
+    }
+    return CCMR_ERROR_BUSY;
+}
+
+/* Pages behind those that are the growth's. */
+static int take_more(growth *g, uint32_t pages)
+{
+    ccmr__pool_range *range = g->range;
+    uint32_t next = g->page + g->pages;
+    int taken = 0;
+
+    ccmr__pool_range_lock(range);
+    if (next == range->top ? pages <= range->pages - next
+                           : range->runs[next].kind == CCMR__POOL_HOLE &&
+                                 pages <= range->runs[next].pages) {
+        uint32_t first = g->page + g->filled;
+
+        ccmr__pool_take_pages(range, next, pages);
+        ccmr__pool_join_pages(range, first, g->pages - g->filled, pages);
+        g->pages += pages;
+        taken = 1;
+    }
+    ccmr__pool_range_unlock(range);
+    return taken;
+}
+
+/* A larger one, over the end of what is needed: what is beyond it stays free.
+ * It waits for no more than any other. */
+static ccmr_status move_over(growth *g)
+{
+    uint32_t left = g->pages - g->filled;
+    ccmr__pool_taken taken;
+    int follow;
+
+    for (follow = 0; follow <= g->follow && !g->closed; follow++) {
+        ccmr__pool_sought sought = seek(g, follow);
+
+        sought.least = left + 1;
+        sought.most = CCMR__POOL_NO_PAGE;
+        sought.small = 1;
+        if (!ccmr__pool_take_handle(g->range, g->lane, &sought, &taken)) {
+            continue;
+        }
+        if (take_more(g, taken.pages - left)) {
+            return move(g, &taken);
+        }
+        ccmr__pool_bring(taken.lane, &taken.piece, 1);
+        break;
+    }
+    return CCMR_ERROR_BUSY;
+}
+
+/* A finished one goes back to make room for another size. */
+static ccmr_status drop(growth *g)
+{
+    ccmr__pool_sought sought = {
+        .least = 1, .most = CCMR__POOL_NO_PAGE, .small = 1, .whole = 1};
+    ccmr__pool_taken taken;
+
+    if (!ccmr__pool_take_handle(g->range, g->lane, &sought, &taken)) {
+        return CCMR_ERROR_BUSY;
+    }
+    return ccmr__pool_drop_handle(g->range, &taken);
+}
+
+static int is_full(ccmr_status status)
+{
+    return status == CCMR_ERROR_OUT_OF_DEVICE_MEMORY ||
+           status == CCMR_ERROR_LIMIT_EXCEEDED;
+}
+
+/* Some of what lacks, by the first means that has any. */
+static ccmr_status fill_some(growth *g)
+{
+    ccmr_status status = g->move ? move_in(g) : CCMR_ERROR_BUSY;
+    ccmr_error_detail told;
+    ccmr_status other;
+
+    if (status != CCMR_ERROR_BUSY) {
+        return status;
+    }
+    status = commit(g);
+    if (!g->move || !is_full(status)) {
+        return status;
+    }
+    told = *ccmr__error();
+    other = move_over(g);
+    if (other == CCMR_ERROR_BUSY) {
+        other = drop(g);
+    }
+    if (other == CCMR_SUCCESS) {
+        return other;
+    }
+    *ccmr__error() = told;
+    return status;
 }
 
 static ccmr_status fill(growth *g)
 {
-    size_t bytes = g->pages * g->range->unit;
-    ccmr_status status = ccmr__pool_count_bytes(g->pool, bytes);
+    ccmr_status status =
+        g->move ? CCMR_SUCCESS : count(g, g->pages * g->range->unit);
 
-    if (status == CCMR_SUCCESS) {
-        g->counted = bytes;
-    }
     while (status == CCMR_SUCCESS && g->filled < g->pages) {
-        status = commit(g);
+        status = fill_some(g);
+    }
+    if (g->moved > 0) {
+        if (!ccmr__pool_settled(&g->waits)) {
+            /* So that the addresses that were left are free one day. */
+            (void)ccmr__pool_record(g->lane, g->of->handle);
+        }
+        ccmr__pool_settle_leaving(g->range, 0);
     }
     return status;
 }
@@ -311,10 +508,8 @@ static ccmr_status fill(growth *g)
 /* Pages that got no memory. */
 static void give_rest(growth *g)
 {
-    size_t filled = g->filled * g->range->unit;
-
-    if (g->counted > filled) {
-        atomic_fetch_sub_explicit(&g->pool->reserved, g->counted - filled,
+    if (g->counted > g->fresh) {
+        atomic_fetch_sub_explicit(&g->pool->reserved, g->counted - g->fresh,
                                   memory_order_relaxed);
     }
     if (g->filled < g->pages) {
@@ -330,15 +525,15 @@ static void give_rest(growth *g)
  * record for it is owed since before it was there. Under the lane's lock. */
 static void account(growth *g)
 {
-    size_t bytes = g->filled * g->range->unit;
     uint32_t page = g->page;
 
     if (g->filled == 0) {
         ccmr__pool_forget(&g->lane->set, 1);
         return;
     }
-    g->lane->set.out_bytes += (ptrdiff_t)bytes;
-    atomic_fetch_add_explicit(&g->pool->brought, bytes, memory_order_relaxed);
+    g->lane->set.out_bytes += (ptrdiff_t)g->fresh;
+    atomic_fetch_add_explicit(&g->pool->brought, g->fresh,
+                              memory_order_relaxed);
     ccmr__pool_range_lock(g->range);
     while (page < g->page + g->filled) {
         g->range->runs[page].kind = CCMR__POOL_HANDLE;
@@ -347,8 +542,9 @@ static void account(growth *g)
     ccmr__pool_range_unlock(g->range);
     g->pieces[g->count++] = (ccmr__pool_piece){
         .address = ccmr__pool_page_address(g->range, g->page),
-        .bytes = bytes,
-        .segment = g->range->segment};
+        .bytes = g->filled * g->range->unit,
+        .segment = g->range->segment,
+        .waits = g->waits};
 }
 
 /* Everything that is there, as one. Growth was whole: it has no gap. */
@@ -396,7 +592,7 @@ static ccmr_status cut(growth *g)
         (all.address + of->alignment - 1) & ~(uintptr_t)(of->alignment - 1);
     size_t front = from - all.address;
     size_t blocks = (all.bytes - front) / of->bytes;
-    size_t owed = g->count;
+    size_t owed = g->count + g->moved;
 
     assert(front < all.bytes && blocks > 0);
     blocks = blocks < of->run ? blocks : of->run;
@@ -430,7 +626,9 @@ static ccmr_status settle(growth *g, ccmr_status status)
     }
     ccmr__pool_lane_unlock(g->lane);
     for (i = 0; i < g->count; i++) {
-        ccmr__pool_bring(g->lane, &g->pieces[i], 1);
+        /* The new memory is the last one. */
+        ccmr__pool_bring(g->lane, &g->pieces[i],
+                         i + 1 < g->count ? 1 : 1 + g->moved);
     }
     return status;
 }
@@ -450,35 +648,51 @@ static ccmr_status promise_record(growth *g)
     return there == 0 ? CCMR_SUCCESS : fail_books();
 }
 
-static void forget_record(growth *g)
+static ccmr_status grow(growth *g)
 {
-    ccmr__pool_lane_lock(g->lane);
-    ccmr__pool_forget(&g->lane->set, 1);
-    ccmr__pool_lane_unlock(g->lane);
+    ccmr_status status = promise_record(g);
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    status = find_place(g);
+    status = settle(g, status == CCMR_SUCCESS ? fill(g) : status);
+    if (status == CCMR_SUCCESS && g->follow) {
+        ccmr__pool_request *of = g->of;
+
+        status = ccmr__pool_follow(&of->piece.waits, of->lane, of->handle);
+        if (status != CCMR_SUCCESS) {
+            ccmr__pool_bring(of->lane, &of->piece, of->blocks);
+        }
+    }
+    return status;
 }
 
 ccmr_status ccmr__pool_range_grow(ccmr__pool_request *of, size_t most,
-                                  size_t step)
+                                  size_t step, int move)
 {
     ccmr__pool *pool = of->pool;
-    growth g = {.of = of,
-                .pool = pool,
-                .range = pool->range,
-                .lane = of->lane,
-                .most = most,
-                .step = step,
-                .want = {.own = pool->host_access ? NULL : of->lane}};
-    ccmr_status status = promise_record(&g);
+    int follow = move && pool->options.follow && !pool->host_access;
+    ccmr_status status;
 
-    if (status != CCMR_SUCCESS) {
-        return status;
+    if (move) {
+        ccmr__pool_settle_leaving(pool->range, 1);
     }
-    status = find_place(&g);
-    if (status != CCMR_SUCCESS) {
-        forget_record(&g);
-        return status;
-    }
-    return settle(&g, fill(&g));
+    do {
+        growth g = {.of = of,
+                    .pool = pool,
+                    .range = pool->range,
+                    .lane = of->lane,
+                    .most = most,
+                    .step = step,
+                    .move = move,
+                    .follow = follow,
+                    .want = {.own = pool->host_access ? NULL : of->lane}};
+
+        status = grow(&g);
+        /* What was to be waited for cannot be, after all. */
+    } while (status == CCMR_ERROR_BUSY && follow-- > 0);
+    return status;
 }
 
 ccmr_status ccmr__pool_range_begin(ccmr__pool *pool, size_t bytes)

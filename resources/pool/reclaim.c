@@ -366,7 +366,7 @@ static ccmr_status grow_softly(request *of)
 
     step = step > LARGEST_STEP ? LARGEST_STEP : step;
     if (pool->range != NULL && reserved < soft) {
-        return ccmr__pool_range_grow(of, soft - reserved, step);
+        return ccmr__pool_range_grow(of, soft - reserved, step, 0);
     }
     if (step < exact) {
         step = exact;
@@ -391,7 +391,7 @@ static ccmr_status grow_hard(request *of)
     ccmr_status status;
 
     if (of->pool->range != NULL) {
-        return ccmr__pool_range_grow(of, SIZE_MAX, 0);
+        return ccmr__pool_range_grow(of, SIZE_MAX, 0, of->pool->options.move);
     }
     status = grow(of, exact);
     if (is_full(status) && exact != of->bytes) {
@@ -421,7 +421,8 @@ static ccmr_status gather_and_take(request *of)
     ccmr__pool *pool = of->pool;
     ccmr_status status;
 
-    if (ccmr__pool_free_bytes(pool) < of->bytes) {
+    /* In a range what is less helps as well, where it makes a handle whole. */
+    if (pool->range == NULL && ccmr__pool_free_bytes(pool) < of->bytes) {
         return CCMR_ERROR_BUSY;
     }
     ccmr__pool_gather(pool, of->lane, CCMR__POOL_FINISHED);
@@ -474,6 +475,8 @@ static ccmr_status look_around(request *of)
  * is free went back. Returns its last answer. */
 static ccmr_status make_room(request *of, ccmr_status status)
 {
+    /* Growth itself gives back what it has to, if that is finished. */
+    int moves = of->pool->range != NULL && of->pool->options.move;
     int waits;
 
     for (waits = 0; waits < 3; waits++) {
@@ -492,7 +495,8 @@ static ccmr_status make_room(request *of, ccmr_status status)
                 return found;
             }
         }
-        if (ccmr__pool_release(of->pool, 0, &other) != 0) {
+        if (moves ? waits != 0
+                  : ccmr__pool_release(of->pool, 0, &other) != 0) {
             status = grow_hard(of);
             if (!is_full(status)) {
                 return status;

@@ -7,6 +7,7 @@
  */
 #include "lib/error.h"
 #include "resources/pool/pool.h"
+#include "resources/pool/range.h"
 
 #define BATCH 32u
 
@@ -374,7 +375,9 @@ ccmr_status ccmr__pool_trim(void *object, size_t keep,
     (void)ccmr__pool_steal(pool, NULL, NULL);
     cover_all(pool);
     result->released_bytes = ccmr__pool_release(pool, keep, &refused);
-    if (refused == CCMR_SUCCESS && count_pending(pool) != 0) {
+    if (refused == CCMR_SUCCESS &&
+        (count_pending(pool) != 0 ||
+         (pool->range != NULL && ccmr__pool_any_leaving(pool->range)))) {
         /* The events are of just now: some may be done by this time. */
         result->released_bytes += ccmr__pool_release(pool, keep, &refused);
     }

@@ -261,6 +261,160 @@ Test(pool_range, works_by_segments_through_an_adaptor)
     ccmr_resource_release(limited);
 }
 
+/* ---- what moves -------------------------------------------------------------- */
+
+static void set_hard(const char *text)
+{
+    GOOD(ccmr_resource_option_set(made, "hard", text));
+}
+
+static void fill(char *block, unsigned char value, size_t bytes)
+{
+    cr_assert_eq(
+        api.cuMemsetD8Async((CUdeviceptr)(uintptr_t)block, value, bytes, one),
+        CUDA_SUCCESS);
+}
+
+static int holds(const char *block, unsigned char value, size_t bytes)
+{
+    const unsigned char *first = sim->peek((uint64_t)(uintptr_t)block, 1);
+    const unsigned char *last =
+        sim->peek((uint64_t)(uintptr_t)(block + bytes - 1), 1);
+
+    return first != NULL && last != NULL && *first == value && *last == value;
+}
+
+/* Nothing may be new: what lies apart is put side by side. */
+Test(pool_range, moves_finished_handles)
+{
+    char *all;
+    char *block;
+
+    make(4 * UNIT, UNIT);
+    all = take_row(4);
+    give_finished(all, UNIT);
+    give_finished(all + 2 * UNIT, UNIT);
+    block = take(2 * UNIT);
+    cr_assert_eq(block, all + 4 * UNIT);
+    cr_assert_eq(reserved(), 4 * UNIT);
+    cr_assert_eq(leaf_census().mappings, 4u); /* the old ones are gone */
+    fill(all + UNIT, 1, UNIT);
+    fill(block, 2, 2 * UNIT);
+    fill(all + 3 * UNIT, 3, UNIT);
+    cr_assert_eq(api.cuStreamSynchronize(one), CUDA_SUCCESS);
+    cr_assert(holds(all + UNIT, 1, UNIT));
+    cr_assert(holds(block, 2, 2 * UNIT));
+    cr_assert(holds(all + 3 * UNIT, 3, UNIT));
+    give(block, 2 * UNIT);
+    give(all + UNIT, UNIT);
+    give(all + 3 * UNIT, UNIT);
+}
+
+/* Work still uses the old addresses: they stay until it is done, and nobody
+ * waits here. */
+Test(pool_range, moves_what_work_still_uses)
+{
+    char *all;
+    char *block;
+
+    make(4 * UNIT, UNIT);
+    all = take_row(4);
+    cr_assert_eq(sim->stall(one), 0);
+    fill(all, 1, UNIT);
+    fill(all + 2 * UNIT, 1, UNIT);
+    give(all, UNIT);
+    give(all + 2 * UNIT, UNIT);
+    block = take(2 * UNIT);
+    cr_assert_eq(reserved(), 4 * UNIT);
+    cr_assert_eq(leaf_census().mappings, 6u);
+    fill(block, 2, 2 * UNIT);
+    cr_assert_eq(sim->release(one), 0);
+    cr_assert_eq(api.cuStreamSynchronize(one), CUDA_SUCCESS);
+    cr_assert(holds(block, 2, 2 * UNIT));
+    /* Not the one that has another address. */
+    cr_assert_eq(trim(0), 0u);
+    cr_assert_eq(leaf_census().mappings, 4u);
+    give(block, 2 * UNIT);
+    cr_assert_eq(api.cuStreamSynchronize(one), CUDA_SUCCESS);
+    GOOD(ccmr_stream_retire(one));
+    cr_assert_eq(trim(0), 2 * UNIT);
+    give_finished(all + UNIT, UNIT);
+    give_finished(all + 3 * UNIT, UNIT);
+}
+
+/* One that is too large for what lacks goes over its end. */
+Test(pool_range, moves_a_large_handle_over_the_end)
+{
+    char *large;
+    char *small;
+    char *rest;
+    char *block;
+
+    make(16 * MIB, 8 * MIB);
+    large = take(8 * MIB);
+    small = take(UNIT);
+    rest = take(6 * MIB);
+    cr_assert_eq(reserved(), 16 * MIB);
+    cr_assert_eq(sim->stall(one), 0);
+    fill(large, 1, 8 * MIB);
+    give(large, 8 * MIB);
+    give(rest, 6 * MIB);
+    block = take(12 * MIB);
+    cr_assert_eq(block, rest);
+    cr_assert_eq(reserved(), 16 * MIB);
+    cr_assert_eq(sim->release(one), 0);
+    give(block, 12 * MIB);
+    give(small, UNIT);
+}
+
+/* Between two it cannot: it goes back, and a page that fits is made. */
+Test(pool_range, drops_a_large_handle_for_a_small_one)
+{
+    char *large;
+    char *row;
+    char *block;
+
+    make(0, 4 * MIB);
+    large = take(4 * MIB);
+    row = take_row(3);
+    give_finished(row + UNIT, UNIT);
+    cr_assert_eq(trim(0), UNIT);
+    set_hard("8MiB");
+    give_finished(row, UNIT);
+    give_finished(row + 2 * UNIT, UNIT);
+    give_finished(large, 4 * MIB);
+    block = take(5 * MIB);
+    cr_assert_leq(reserved(), 8 * MIB);
+    give(block, 5 * MIB);
+}
+
+Test(pool_range, moves_nothing_if_told_not_to)
+{
+    ccmr_pool_options options = {.size = sizeof(options),
+                                 .hard = 4 * UNIT,
+                                 .handle = UNIT,
+                                 .move = CCMR_POOL_MOVE_NO};
+    char *all;
+    char *block;
+
+    GOOD(ccmr_pool_create(upstream, &options, &made));
+    cr_assert_str_eq(leaf_option(made, "move"), "no");
+    all = take_row(4);
+    give(all, UNIT);
+    give(all + 2 * UNIT, UNIT);
+    cr_assert_eq(sim->fail("cuMemMap", 1, CUDA_ERROR_NOT_PERMITTED), 0);
+    /* It would need new ones, once the old ones went back. */
+    cr_assert_neq(
+        ccmr_resource_allocate(made, 2 * UNIT, 0, one, (void **)&block),
+        CCMR_SUCCESS);
+    (void)sim->forget_failures();
+    block = take(2 * UNIT);
+    cr_assert_eq(reserved(), 4 * UNIT);
+    give(block, 2 * UNIT);
+    give(all + UNIT, UNIT);
+    give(all + 3 * UNIT, UNIT);
+}
+
 /* ---- what fails -------------------------------------------------------------- */
 
 /* Two of four handles came: they stay, free, and serve the next one. */
@@ -319,8 +473,53 @@ static ccmr_status go(void *context)
     return status;
 }
 
+/* A call that fails once may be a free's. */
+#define MUST_FREE(pool, ptr, bytes, stream)                                   \
+    do {                                                                      \
+        if (ccmr_resource_deallocate(pool, ptr, bytes, 0, stream) !=          \
+            CCMR_SUCCESS) {                                                   \
+            GOOD(ccmr_resource_deallocate(pool, ptr, bytes, 0, stream));      \
+        }                                                                     \
+    } while (0)
+
+/* Moves, and takes old addresses down. */
+static ccmr_status go_on(void *context)
+{
+    ccmr_pool_options options = {
+        .size = sizeof(options), .handle = UNIT, .hard = 4 * UNIT};
+    ccmr_resource *pool = NULL;
+    void *blocks[4] = {NULL, NULL, NULL, NULL};
+    void *ptr = NULL;
+    ccmr_status status = ccmr_pool_create(upstream, &options, &pool);
+    int i;
+
+    (void)context;
+    for (i = 0; i < 4 && status == CCMR_SUCCESS; i++) {
+        status = ccmr_resource_allocate(pool, UNIT, 0, one, &blocks[i]);
+    }
+    for (i = 0; i < 4 && blocks[i] != NULL && pool != NULL; i += 2) {
+        MUST_FREE(pool, blocks[i], UNIT, i == 0 ? one : CCMR_STREAM_READY);
+    }
+    if (status == CCMR_SUCCESS) {
+        status = ccmr_resource_allocate(pool, 2 * UNIT, 0, one, &ptr);
+    }
+    if (ptr != NULL) {
+        MUST_FREE(pool, ptr, 2 * UNIT, one);
+    }
+    for (i = 1; i < 4 && blocks[i] != NULL; i += 2) {
+        MUST_FREE(pool, blocks[i], UNIT, one);
+    }
+    if (pool != NULL) {
+        GOOD(ccmr_resource_audit(pool));
+    }
+    ccmr_resource_release(pool);
+    return status;
+}
+
 Test(pool_range, comes_through_each_failing_call)
 {
+    leaf_fail_each(go_on, NULL, CUDA_ERROR_OUT_OF_MEMORY);
+    leaf_fail_each(go_on, NULL, CUDA_ERROR_NOT_PERMITTED);
     leaf_fail_each(go, NULL, CUDA_ERROR_OUT_OF_MEMORY);
     leaf_fail_each(go, NULL, CUDA_ERROR_NOT_PERMITTED);
 }

@@ -22,6 +22,12 @@ typedef enum ccmr_pool_access {
     CCMR_POOL_ACCESS_STREAM = 2    /**< in stream order: synchronise first */
 } ccmr_pool_access;
 
+/** Whether a pool over address ranges moves memory. @since 0.1 */
+typedef enum ccmr_pool_move {
+    CCMR_POOL_MOVE_YES = 0, /**< free memory, to other addresses */
+    CCMR_POOL_MOVE_NO = 1   /**< it stays where it is until it goes back */
+} ccmr_pool_move;
+
 /** Options; 0 is the default. @since 0.1 */
 typedef struct ccmr_pool_options {
     size_t size;    /**< sizeof(ccmr_pool_options) */
@@ -37,6 +43,7 @@ typedef struct ccmr_pool_options {
      * a piece of memory that comes and goes alone, rounded down to a power of
      * two pages, at least one. 0: 64 MiB. */
     size_t handle;
+    ccmr_pool_move move;
 } ccmr_pool_options;
 
 CCMR_BEGIN_DECLS
@@ -69,7 +76,10 @@ CCMR_BEGIN_DECLS
  *
  * Over `virtual` the pool works on one address range: memory is put where a
  * request needs it, behind or between what is free there, so that only what
- * lacks is new, and goes back in pieces of `handle` bytes and less. Through an
+ * lacks is new, and goes back in pieces of `handle` bytes and less. Beyond
+ * what it grows to at once, free pieces are mapped where a request needs them
+ * rather than new ones made; their contents are nobody's, no stream is waited
+ * for, and what a block's address means never changes. Through an
  * adaptor that offers no ranges, as over any other upstream, it takes and
  * gives back whole segments.
  *
