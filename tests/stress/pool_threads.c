@@ -37,17 +37,11 @@ static atomic_int at_work;   /* workers that go on */
 static atomic_size_t live;   /* bytes, as they were asked for */
 static atomic_size_t summit; /* greatest of it */
 
-static void set_up(size_t initial, size_t hard, int host)
+static void make_pool(size_t initial, size_t hard)
 {
     ccmr_pool_options options = {
         .size = sizeof(options), .initial = initial, .hard = hard};
 
-    puppet_init(&below);
-    below.device = 0;
-    below.yields = 1;
-    below.host_accessible = host;
-    below.access = CCMR_ACCESS_HOST;
-    upstream = puppet_resource(&below);
     if (ccmr_pool_create(upstream, &options, &pool) != CCMR_SUCCESS) {
         tap_bail_out("%s", ccmr_last_error()->message);
     }
@@ -56,24 +50,66 @@ static void set_up(size_t initial, size_t hard, int host)
     atomic_store(&summit, 0);
 }
 
-static void tear_down(const char *what, size_t hard)
+static void set_up(size_t initial, size_t hard, int host)
+{
+    puppet_init(&below);
+    below.device = 0;
+    below.yields = 1;
+    below.host_accessible = host;
+    below.access = CCMR_ACCESS_HOST;
+    upstream = puppet_resource(&below);
+    make_pool(initial, hard);
+}
+
+/* Over an upstream of the library's own; the simulator has its memory. */
+static void set_up_over(const char *text, size_t hard)
+{
+    if (ccmr_stack_create(text, &upstream) != CCMR_SUCCESS) {
+        tap_bail_out("%s", ccmr_last_error()->message);
+    }
+    make_pool(0, hard);
+}
+
+static ccmr_stats figures(ccmr_resource *resource)
 {
     ccmr_stats stats = {.size = sizeof(stats)};
 
+    if (ccmr_resource_stats(resource, &stats) != CCMR_SUCCESS) {
+        crew_fault("no figures");
+    }
+    return stats;
+}
+
+static void check_pool(const char *what, size_t hard, size_t given)
+{
+    ccmr_stats stats = figures(pool);
+
     tap_is_int(crew_faults(), 0, "%s: nothing went wrong", what);
     tap_ok(ccmr_resource_audit(pool) == CCMR_SUCCESS, "%s: audit", what);
-    tap_ok(ccmr_resource_stats(pool, &stats) == CCMR_SUCCESS &&
-               stats.live_blocks == 0,
-           "%s: nothing is live", what);
-    tap_is_size(stats.reserved_bytes, below.live_bytes,
+    tap_is_size(stats.live_blocks, 0, "%s: nothing is live", what);
+    tap_is_size(stats.reserved_bytes, given,
                 "%s: reserved is what the upstream gave", what);
-    tap_ok(hard == 0 ||
-               (stats.peak_reserved_bytes <= hard && below.peak_bytes <= hard),
-           "%s: the budget was kept: %zu of %zu", what, below.peak_bytes,
-           hard);
+    tap_ok(hard == 0 || stats.peak_reserved_bytes <= hard,
+           "%s: the budget was kept: %zu of %zu", what,
+           stats.peak_reserved_bytes, hard);
     ccmr_resource_release(pool);
+}
+
+static void tear_down(const char *what, size_t hard)
+{
+    check_pool(what, hard, below.live_bytes);
+    tap_ok(hard == 0 || below.peak_bytes <= hard,
+           "%s: the upstream saw %zu of %zu", what, below.peak_bytes, hard);
     ccmr_resource_release(upstream);
     tap_ok(puppet_clear(&below), "%s: nothing is left", what);
+}
+
+static void tear_down_over(const char *what, size_t hard)
+{
+    check_pool(what, hard, figures(upstream).reserved_bytes);
+    tap_is_size(figures(upstream).reserved_bytes, 0, "%s: nothing is left",
+                what);
+    ccmr_resource_release(upstream);
 }
 
 /* All granules of a block change from one state to the other. */
@@ -356,11 +392,10 @@ static void everything(crew_member *self)
     }
 }
 
-static void test_everything(size_t hard, int host, const char *what)
+static void do_everything(void)
 {
     int i;
 
-    set_up(0, hard, host);
     atomic_store(&at_work, WORKERS);
     crew_run(WORKERS + HELPERS, everything, NULL);
     for (i = 0; i < PLACES; i++) {
@@ -369,7 +404,20 @@ static void test_everything(size_t hard, int host, const char *what)
             places[i].ptr = NULL;
         }
     }
+}
+
+static void test_everything(size_t hard, int host, const char *what)
+{
+    set_up(0, hard, host);
+    do_everything();
     tear_down(what, hard);
+}
+
+static void test_everything_over(const char *text, size_t hard)
+{
+    set_up_over(text, hard);
+    do_everything();
+    tear_down_over(text, hard);
 }
 
 static ccmr_stream new_stream(void)
@@ -419,6 +467,9 @@ int main(void)
     test_everything(0, 0, "everything, late");
     test_everything(12 * MIB, 0, "everything, and little memory");
     test_everything(12 * MIB, 1, "everything, and little host memory");
+    test_everything_over("virtual", 0);
+    test_everything_over("virtual", 24 * MIB);
+    test_everything_over("device_plain", 24 * MIB);
     for (i = 0; i < WORKERS; i++) {
         end_stream(streams[i]);
     }
