@@ -17,7 +17,6 @@
 #include "resources/registry.h"
 
 #define MAX_ALIGNMENT ((size_t)2 << 20)
-#define DEFAULT_HANDLE ((size_t)64 << 20)
 
 static _Atomic uint64_t next_serial = 1;
 
@@ -121,9 +120,10 @@ static const ccmr_option pool_options[] = {
                        "upstream|host|stream",
                        "host-accessible memory changes hands when finished "
                        "(host) or in stream order"},
-    [OPTION_HANDLE] = {"handle", CCMR_OPTION_BYTES, "64MiB", NULL,
+    [OPTION_HANDLE] = {"handle", CCMR_OPTION_BYTES, "0", NULL,
                        "over virtual: largest piece of memory that comes and "
-                       "goes alone; rounded down to a power of two pages"},
+                       "goes alone, in a power of two pages; 0: up to 64MiB, "
+                       "smaller in a small pool or budget"},
     [OPTION_MOVE] = {"move", CCMR_OPTION_CHOICE, "yes", "yes|no",
                      "over virtual: free memory moves to addresses where it "
                      "is needed"},
@@ -403,7 +403,7 @@ static ccmr_status read_options(const ccmr_pool_options *from,
         .soft = known.soft,
         .follow = known.reuse == CCMR_POOL_REUSE_FOLLOW,
         .access = (int)known.access,
-        .handle = known.handle != 0 ? known.handle : DEFAULT_HANDLE,
+        .handle = known.handle,
         .move = known.move == CCMR_POOL_MOVE_YES,
     };
     return CCMR_SUCCESS;
@@ -459,9 +459,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
         .soft = (unsigned)soft,
         .follow = values[OPTION_REUSE].integer == 0,
         .access = (int)values[OPTION_ACCESS].integer,
-        .handle = values[OPTION_HANDLE].number != 0
-                      ? values[OPTION_HANDLE].number
-                      : DEFAULT_HANDLE,
+        .handle = values[OPTION_HANDLE].number,
         .move = values[OPTION_MOVE].integer == 0,
     };
     return create(upstreams[0], device, &options, resource);

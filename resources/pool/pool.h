@@ -69,7 +69,7 @@ typedef struct ccmr__pool_options {
                      * 0: by itself */
     int follow;     /* may wait on the device for other streams */
     int access;     /* ccmr_pool_access */
-    size_t handle;  /* most bytes of a handle, at least one page */
+    size_t handle;  /* most bytes of a handle; 0: by itself */
     int move;       /* free handles move to where they are needed */
 } ccmr__pool_options;
 

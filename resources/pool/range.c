@@ -14,6 +14,7 @@
 /* Addresses cost nothing, and what is left of them between blocks is lost for
  * large ones only where there are few. */
 #define TIMES_THE_DEVICE 32u
+#define LARGEST_HANDLE ((size_t)64 << 20)
 
 /* ---- the table ---------------------------------------------------------------- */
 
@@ -260,6 +261,8 @@ static ccmr__pool_range *new_range(ccmr__pool *pool, uintptr_t base,
                                    size_t bytes, size_t unit)
 {
     ccmr__pool_range *range = calloc(1, sizeof(*range));
+    size_t handle =
+        pool->options.handle != 0 ? pool->options.handle : LARGEST_HANDLE;
 
     if (range == NULL) {
         return NULL;
@@ -271,7 +274,7 @@ static ccmr__pool_range *new_range(ccmr__pool *pool, uintptr_t base,
     range->holes = CCMR__POOL_NO_PAGE;
     range->most = 1;
     while (range->most <= range->pages / 2 &&
-           range->most * unit <= pool->options.handle / 2) {
+           range->most * unit <= handle / 2) {
         range->most *= 2;
     }
     /* The parts of it that are never used take no memory. */

@@ -19,6 +19,9 @@
 
 /* Holes that are looked at. */
 #define HOLES_MOST 256u
+/* No handle is more than such a part. */
+#define PARTS_OF_A_BUDGET 1024u
+#define PARTS_OF_A_POOL 32u
 
 /* A place for a request, and what is free beside it. */
 typedef struct spot {
@@ -318,6 +321,25 @@ static ccmr_status count(growth *g, size_t bytes)
     return status;
 }
 
+/* The largest handle that is made now. A large one costs fewer calls, and is
+ * seldom wholly free: a tight budget takes small ones. */
+static uint32_t largest_now(const growth *g)
+{
+    ccmr__pool *pool = g->pool;
+    size_t hard = atomic_load_explicit(&pool->hard, memory_order_relaxed);
+    size_t bytes = hard != 0 ? hard / PARTS_OF_A_BUDGET
+                             : atomic_load_explicit(&pool->reserved,
+                                                    memory_order_relaxed) /
+                                   PARTS_OF_A_POOL;
+    uint32_t pages = g->range->most;
+
+    while (pool->options.handle == 0 && pages > 1 &&
+           pages * g->range->unit > bytes) {
+        pages /= 2;
+    }
+    return pages;
+}
+
 /* One new handle: the largest power of two that fits. */
 static ccmr_status commit(growth *g)
 {
@@ -325,13 +347,13 @@ static ccmr_status commit(growth *g)
     ccmr_resource *upstream = g->pool->upstream;
     uint32_t page = g->page + g->filled;
     uint32_t left = g->pages - g->filled;
-    uint32_t pages = range->most;
+    uint32_t pages = largest_now(g);
     ccmr_status status;
 
     while (pages > left) {
         pages /= 2;
     }
-    status = count(g, pages * range->unit);
+    status = count(g, left * range->unit); /* all or nothing */
     if (status == CCMR_SUCCESS) {
         status = upstream->ops.commit(
             upstream->self, (void *)ccmr__pool_page_address(range, page),
