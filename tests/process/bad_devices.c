@@ -309,6 +309,10 @@ void bad_ccmr_pool_create(void)
     options.access = (ccmr_pool_access)WILD_ENUM;
     BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
         "access");
+    options.access = CCMR_POOL_ACCESS_UPSTREAM;
+    options.move = (ccmr_pool_move)WILD_ENUM;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
+        "move");
     sizes_of("ccmr_pool_options", sizeof(options), with_own_pool_options, 1);
 }
 

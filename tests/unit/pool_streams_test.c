@@ -762,6 +762,8 @@ Test(pool_streams, beside_a_stalled_stream_over_device_pool)
 Test(pool_streams, beside_a_stalled_stream_over_virtual)
 {
     beside_a_stalled_stream("pool | virtual");
+    /* Moves before it grows. */
+    beside_a_stalled_stream("pool soft=100 handle=2MiB | virtual");
 }
 
 /* Over plain memory too, but for trims: its frees wait for the device. */
