@@ -144,7 +144,7 @@ static bool measure_plan(job *in, const plan *what, bool registered)
                        : in->where.simulated ? SIM_WRITE_BYTES
                                              : UINT64_MAX,
     };
-    char message[512];
+    char message[512] = "";
 
     if (!measure(what, asked->contenders, asked->contender_count, &in->where,
                  &options, more_results(in, asked->contender_count), message,

@@ -22,6 +22,7 @@ ok "by what each took on a device" check "
     len(results) == 2 and every(
         abs(r['estimated_driver_ns'] - want) < 30 for r, want in
         zip(results, (57558, 577)))" on.json
+# shellcheck disable=SC2016  # awk's own
 ok "in CSV, too" awk -F, '
     NR == 1 { for (i = 1; i <= NF; i++) if ($i == "estimated_driver_ns") at = i }
     NR == 2 && $at > 57500 && $at < 57620 { good = 1 }
@@ -30,6 +31,7 @@ ok "in CSV, too" awk -F, '
 ok "not unless it is asked for" exits 0 pair off
 ok "then there is none" check "
     every(r['estimated_driver_ns'] is None for r in results)" off.json
+# shellcheck disable=SC2016  # the inner shell's own
 ok "as many fields in each row" sh -c '
     [ "$(awk -F, "{ print NF }" on.csv off.csv | sort -u | wc -l)" -eq 1 ]'
 

@@ -568,7 +568,12 @@ static const struct fidelity_case access_cases[] = {
 };
 
 const struct fidelity_topic access_topic = {
-    "access", access_cases, NULL, NULL, false, LIMIT_MS,
+    "access",
+    access_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: nobody has rights to a mapping before they are set. What "
     "work without them meets was measured.",
 };

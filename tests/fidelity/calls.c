@@ -229,22 +229,22 @@ static CUresult keep_block(CUresult res, CUdeviceptr block, CUstream stream)
 
 /* ---- calls on a stream, each tried on four ---- */
 
-#define ON_EACH_STREAM(id)                                                     \
-    static CUresult id##_side(void)                                            \
-    {                                                                          \
-        return id(fixture.side);                                               \
-    }                                                                          \
-    static CUresult id##_main(void)                                            \
-    {                                                                          \
-        return id(fixture.main);                                               \
-    }                                                                          \
-    static CUresult id##_legacy(void)                                          \
-    {                                                                          \
-        return id(CU_STREAM_LEGACY);                                           \
-    }                                                                          \
-    static CUresult id##_per_thread(void)                                      \
-    {                                                                          \
-        return id(CU_STREAM_PER_THREAD);                                       \
+#define ON_EACH_STREAM(id)                                                    \
+    static CUresult id##_side(void)                                           \
+    {                                                                         \
+        return id(fixture.side);                                              \
+    }                                                                         \
+    static CUresult id##_main(void)                                           \
+    {                                                                         \
+        return id(fixture.main);                                              \
+    }                                                                         \
+    static CUresult id##_legacy(void)                                         \
+    {                                                                         \
+        return id(CU_STREAM_LEGACY);                                          \
+    }                                                                         \
+    static CUresult id##_per_thread(void)                                     \
+    {                                                                         \
+        return id(CU_STREAM_PER_THREAD);                                      \
     }
 
 static CUresult is_capturing(CUstream stream)
@@ -527,8 +527,8 @@ static CUresult pointer_device(void)
 static CUresult managed_alloc(void)
 {
     CUdeviceptr address = 0;
-    CUresult res = drv.cuMemAllocManaged(&address, FIXTURE_BYTES,
-                                         CU_MEM_ATTACH_GLOBAL);
+    CUresult res =
+        drv.cuMemAllocManaged(&address, FIXTURE_BYTES, CU_MEM_ATTACH_GLOBAL);
 
     return keep(res, undo_plain, as_pointer(address));
 }
@@ -575,8 +575,8 @@ static CUresult host_flags(void)
 
 static CUresult host_register(void)
 {
-    return keep(drv.cuMemHostRegister(page, FIXTURE_BYTES, 0),
-                undo_registered, page);
+    return keep(drv.cuMemHostRegister(page, FIXTURE_BYTES, 0), undo_registered,
+                page);
 }
 
 /* ---- pools ---- */
@@ -604,8 +604,8 @@ static CUresult pool_get(void)
 {
     cuuint64_t value;
 
-    return drv.cuMemPoolGetAttribute(
-        fixture.pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &value);
+    return drv.cuMemPoolGetAttribute(fixture.pool,
+                                     CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &value);
 }
 
 static CUresult pool_get_threshold(void)
@@ -820,11 +820,11 @@ static CUresult proc_address(void)
 
 /* ---- the table ---- */
 
-#define STREAM_CALL(name, id)                                                  \
-    {name "_side", NULL, id##_side}, {name "_main", NULL, id##_main},          \
-        {name "_legacy", NULL, id##_legacy},                                   \
-    {                                                                          \
-        name "_per_thread", NULL, id##_per_thread                              \
+#define STREAM_CALL(name, id)                                                 \
+    {name "_side", NULL, id##_side}, {name "_main", NULL, id##_main},         \
+        {name "_legacy", NULL, id##_legacy},                                  \
+    {                                                                         \
+        name "_per_thread", NULL, id##_per_thread                             \
     }
 
 const struct fidelity_case every_call[] = {

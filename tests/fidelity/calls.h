@@ -23,12 +23,12 @@ struct fixture {
     CUcontext primary;
     CUstream main;
     CUstream side;
-    CUevent event;       /* recorded on side, and complete */
-    CUdeviceptr plain;   /* cuMemAlloc, for free */
-    CUdeviceptr target;  /* cuMemAlloc, for copies and fills */
-    CUdeviceptr block;   /* of the default pool, allocated on side, idle */
-    void *pinned;        /* cuMemHostAlloc */
-    CUmemoryPool pool;   /* own pool, empty */
+    CUevent event;         /* recorded on side, and complete */
+    CUdeviceptr plain;     /* cuMemAlloc, for free */
+    CUdeviceptr target;    /* cuMemAlloc, for copies and fills */
+    CUdeviceptr block;     /* of the default pool, allocated on side, idle */
+    void *pinned;          /* cuMemHostAlloc */
+    CUmemoryPool pool;     /* own pool, empty */
     CUmemoryPool standard; /* the device's default pool */
     /* what the observed call made, and how to undo it */
     void (*undo[FIXTURE_MADE])(void *);

@@ -141,8 +141,7 @@ static void destroyed(void)
     SEE("alloc_after", cuMemAlloc(&plain, 4096));
     SEE("create_after", cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
     see_status("new_stream", second);
-    SEE("begin",
-        cuStreamBeginCapture(second, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    SEE("begin", cuStreamBeginCapture(second, CU_STREAM_CAPTURE_MODE_GLOBAL));
     see_end("end", second);
     drv.cuStreamDestroy(second);
     drv.cuMemFree(plain);
@@ -297,17 +296,22 @@ static void capture_details(void)
 }
 
 static const struct fidelity_case capture_cases[] = {
-    FIDELITY_CASE(statuses),          FIDELITY_CASE(legacy_status),
-    FIDELITY_CASE(begin_errors),      FIDELITY_CASE(per_thread_stream),
-    FIDELITY_CASE(begin_while_held),  FIDELITY_CASE(invalidated),
-    FIDELITY_CASE(ended_elsewhere),   FIDELITY_CASE(joined),
-    FIDELITY_CASE(joined_back),       FIDELITY_CASE(alloc_and_free),
-    FIDELITY_CASE(exchange),          FIDELITY_CASE(capture_details),
-    FIDELITY_CASE(destroyed),         FIDELITY_END,
+    FIDELITY_CASE(statuses),         FIDELITY_CASE(legacy_status),
+    FIDELITY_CASE(begin_errors),     FIDELITY_CASE(per_thread_stream),
+    FIDELITY_CASE(begin_while_held), FIDELITY_CASE(invalidated),
+    FIDELITY_CASE(ended_elsewhere),  FIDELITY_CASE(joined),
+    FIDELITY_CASE(joined_back),      FIDELITY_CASE(alloc_and_free),
+    FIDELITY_CASE(exchange),         FIDELITY_CASE(capture_details),
+    FIDELITY_CASE(destroyed),        FIDELITY_END,
 };
 
 const struct fidelity_topic capture_topic = {
-    "capture", capture_cases, NULL, NULL, false, LIMIT_MS,
+    "capture",
+    capture_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: a capture ends on its first stream, with all that joined it "
     "joined back. Answers to all else were measured.",
 };

@@ -136,14 +136,22 @@ static void capture_relaxed(void)
 }
 
 static const struct fidelity_case context_event_cases[] = {
-    FIDELITY_CASE(record),         FIDELITY_CASE(wait),
-    FIDELITY_CASE(wrong),          FIDELITY_CASE(destroyed),
-    FIDELITY_CASE(capture_global), FIDELITY_CASE(capture_relaxed),
+    FIDELITY_CASE(record),
+    FIDELITY_CASE(wait),
+    FIDELITY_CASE(wrong),
+    FIDELITY_CASE(destroyed),
+    FIDELITY_CASE(capture_global),
+    FIDELITY_CASE(capture_relaxed),
     FIDELITY_END,
 };
 
 const struct fidelity_topic context_event_topic = {
-    "context_event", context_event_cases, NULL, NULL, false, LIMIT_MS,
+    "context_event",
+    context_event_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: an event of a context stands for all its streams. Measured: "
     "recording one ruins captures, relaxed ones too.",
 };

@@ -227,16 +227,25 @@ static void destroyed(void)
 }
 
 static const struct fidelity_case context_cases[] = {
-    FIDELITY_CASE(fresh_thread), FIDELITY_CASE(stack),
-    FIDELITY_CASE(identity),     FIDELITY_CASE(across),
+    FIDELITY_CASE(fresh_thread),
+    FIDELITY_CASE(stack),
+    FIDELITY_CASE(identity),
+    FIDELITY_CASE(across),
     FIDELITY_CASE(destroy_with_objects),
-    FIDELITY_CASE(destroyed),    FIDELITY_CASE(destroy_primary),
-    FIDELITY_CASE(release_all),  FIDELITY_CASE(reset),
+    FIDELITY_CASE(destroyed),
+    FIDELITY_CASE(destroy_primary),
+    FIDELITY_CASE(release_all),
+    FIDELITY_CASE(reset),
     FIDELITY_END,
 };
 
 const struct fidelity_topic context_topic = {
-    "context", context_cases, NULL, NULL, false, LIMIT_MS,
+    "context",
+    context_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: each thread has a stack of contexts, of which the top is "
     "current. What a destroyed one answers was measured.",
 };

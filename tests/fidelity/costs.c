@@ -107,12 +107,12 @@ static void measure_size(const char *name, size_t bytes,
 
 /* ---- the calls ---- */
 
-#define ON_STREAM(id, stream_, expression)                                     \
-    static CUresult id(void)                                                   \
-    {                                                                          \
-        CUstream stream = stream_;                                             \
-                                                                               \
-        return drv.expression;                                                 \
+#define ON_STREAM(id, stream_, expression)                                    \
+    static CUresult id(void)                                                  \
+    {                                                                         \
+        CUstream stream = stream_;                                            \
+                                                                              \
+        return drv.expression;                                                \
     }
 
 static CUstreamCaptureStatus status;
@@ -371,8 +371,8 @@ static void measure_queries(void)
 
 static void measure_pairs(void)
 {
-    static const size_t sizes[] = {256,      4096,     65536,   1 << 20,
-                                   2 << 20,  16 << 20, 64 << 20};
+    static const size_t sizes[] = {256,     4096,     65536,   1 << 20,
+                                   2 << 20, 16 << 20, 64 << 20};
     const size_t count = sizeof sizes / sizeof sizes[0];
     CUcontext popped = NULL;
 

@@ -108,8 +108,7 @@ static void look_up(const char *what, const char *name, int since,
 {
     char key[128];
     void *address = (void *)(uintptr_t)1;
-    CUdriverProcAddressQueryResult found =
-        (CUdriverProcAddressQueryResult)99;
+    CUdriverProcAddressQueryResult found = (CUdriverProcAddressQueryResult)99;
     CUresult res = drv.cuGetProcAddress(name, &address, since, how, &found);
 
     fact_result(what, res);
@@ -117,11 +116,11 @@ static void look_up(const char *what, const char *name, int since,
     fact_number(key, (long long)found);
     snprintf(key, sizeof key, "%s_address", what);
     fact(key, "%s",
-         address == NULL                                ? "NULL"
-         : address == (void *)(uintptr_t)1              ? "unchanged"
-         : exported == NULL                             ? "some"
-         : address == driver_symbol(exported)           ? "exported"
-                                                        : "another");
+         address == NULL                      ? "NULL"
+         : address == (void *)(uintptr_t)1    ? "unchanged"
+         : exported == NULL                   ? "some"
+         : address == driver_symbol(exported) ? "exported"
+                                              : "another");
 }
 
 /* Documented: status 0 found, 1 no such symbol, 2 version not sufficient. */
@@ -163,8 +162,7 @@ static void proc_address_null(void)
 {
     void *address = NULL;
 
-    SEE("no_status",
-        cuGetProcAddress("cuMemAlloc", &address, 12000, 0, NULL));
+    SEE("no_status", cuGetProcAddress("cuMemAlloc", &address, 12000, 0, NULL));
     SEE("no_name", cuGetProcAddress(NULL, &address, 12000, 0, NULL));
     SEE("no_address", cuGetProcAddress("cuMemAlloc", NULL, 12000, 0, NULL));
 }
@@ -199,7 +197,12 @@ static const struct fidelity_case init_cases[] = {
 };
 
 const struct fidelity_topic init_topic = {
-    "init", init_cases, NULL, NULL, true, LIMIT_MS,
+    "init",
+    init_cases,
+    NULL,
+    NULL,
+    true,
+    LIMIT_MS,
     "Documented: before cuInit calls answer NOT_INITIALIZED, but for "
     "version, error texts and addresses. Which ones do was measured.",
 };
@@ -258,8 +261,7 @@ static void details(void)
     SEE("name", cuDeviceGetName(name, (int)sizeof name, 0));
     fact_yes("name_filled", name[0] != '\0');
     SEE("small_name", cuDeviceGetName(small, (int)sizeof small, 0));
-    fact_number("small_name_length",
-                (long long)strnlen(small, sizeof small));
+    fact_number("small_name_length", (long long)strnlen(small, sizeof small));
     SEE("no_room", cuDeviceGetName(small, 0, 0));
     SEE("total", cuDeviceTotalMem(&bytes, 0));
     fact_yes("total_positive", bytes > 0);
@@ -269,7 +271,10 @@ static void details(void)
     fact_number("peer_of_itself_value", value);
 }
 
-#define ATTRIBUTE(name) {#name, CU_DEVICE_ATTRIBUTE_##name}
+#define ATTRIBUTE(name)                                                       \
+    {                                                                         \
+#name, CU_DEVICE_ATTRIBUTE_##name                                     \
+    }
 
 /* What an allocator asks a device. */
 static void attributes(void)
@@ -343,20 +348,25 @@ static void granularity(void)
                        &bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     fact_number("minimum_bytes", (long long)bytes);
     SEE("recommended",
-        cuMemGetAllocationGranularity(
-            &bytes, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
+        cuMemGetAllocationGranularity(&bytes, &prop,
+                                      CU_MEM_ALLOC_GRANULARITY_RECOMMENDED));
     fact_number("recommended_bytes", (long long)bytes);
 }
 
 static const struct fidelity_case device_cases[] = {
-    FIDELITY_CASE(count),         FIDELITY_CASE(get),
-    FIDELITY_CASE(bad_device),    FIDELITY_CASE(details),
-    FIDELITY_CASE(attributes),    FIDELITY_CASE(bad_attribute),
-    FIDELITY_CASE(granularity),   FIDELITY_END,
+    FIDELITY_CASE(count),       FIDELITY_CASE(get),
+    FIDELITY_CASE(bad_device),  FIDELITY_CASE(details),
+    FIDELITY_CASE(attributes),  FIDELITY_CASE(bad_attribute),
+    FIDELITY_CASE(granularity), FIDELITY_END,
 };
 
 const struct fidelity_topic device_topic = {
-    "device", device_cases, NULL, NULL, false, LIMIT_MS,
+    "device",
+    device_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: what each attribute means. Which values one device gives "
     "was measured, and holds for that kind alone.",
 };

@@ -256,7 +256,12 @@ static const struct fidelity_case drain_cases[] = {
 };
 
 const struct fidelity_topic drain_topic = {
-    "drain", drain_cases, NULL, NULL, false, LIMIT_MS,
+    "drain",
+    drain_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: a trim gives back what is not in use. Measured: a free "
     "counts as in use until the host synchronised with it.",
 };

@@ -44,8 +44,14 @@ struct fidelity_topic {
 };
 
 /* A case is named after its function. */
-#define FIDELITY_CASE(function) {#function, function, NULL}
-#define FIDELITY_END {NULL, NULL, NULL}
+#define FIDELITY_CASE(function)                                               \
+    {                                                                         \
+#function, function, NULL                                             \
+    }
+#define FIDELITY_END                                                          \
+    {                                                                         \
+        NULL, NULL, NULL                                                      \
+    }
 
 #define FIDELITY_COUNT(array) (sizeof(array) / sizeof(array)[0])
 

@@ -252,7 +252,12 @@ static const struct fidelity_case graph_memory_cases[] = {
 };
 
 const struct fidelity_topic graph_memory_topic = {
-    "graph_memory", graph_memory_cases, NULL, NULL, false, LIMIT_MS,
+    "graph_memory",
+    graph_memory_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: a device keeps memory for graphs until it is trimmed. How "
     "much and when was measured.",
 };

@@ -654,7 +654,12 @@ static const struct fidelity_case graph_cases[] = {
 };
 
 const struct fidelity_topic graph_topic = {
-    "graph", graph_cases, NULL, NULL, false, LIMIT_MS,
+    "graph",
+    graph_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: a graph's allocation lives until it is freed by a graph or "
     "the program. Answers to all else were measured.",
 };

@@ -361,16 +361,26 @@ static void event_handles(void)
 }
 
 static const struct fidelity_case ipc_cases[] = {
-    FIDELITY_CASE(get_handle),      FIDELITY_CASE(open_here),
-    FIDELITY_CASE(second_process),  FIDELITY_CASE(second_process_small),
-    FIDELITY_CASE(freed_first),     FIDELITY_CASE(opened_late),
-    FIDELITY_CASE(peer_attributes), FIDELITY_CASE(peer_access),
-    FIDELITY_CASE(peer_copies),     FIDELITY_CASE(event_handles),
+    FIDELITY_CASE(get_handle),
+    FIDELITY_CASE(open_here),
+    FIDELITY_CASE(second_process),
+    FIDELITY_CASE(second_process_small),
+    FIDELITY_CASE(freed_first),
+    FIDELITY_CASE(opened_late),
+    FIDELITY_CASE(peer_attributes),
+    FIDELITY_CASE(peer_access),
+    FIDELITY_CASE(peer_copies),
+    FIDELITY_CASE(event_handles),
     FIDELITY_END,
 };
 
 const struct fidelity_topic ipc_topic = {
-    "ipc", ipc_cases, NULL, NULL, false, LIMIT_MS,
+    "ipc",
+    ipc_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: a handle opens in other processes alone, and gives one "
     "address however often. The rest was measured.",
 };

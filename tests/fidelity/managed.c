@@ -696,7 +696,12 @@ static const struct fidelity_case managed_cases[] = {
 };
 
 const struct fidelity_topic managed_topic = {
-    "managed", managed_cases, NULL, NULL, false, LIMIT_MS,
+    "managed",
+    managed_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: advice and prefetches hold for pages. Which places are "
     "taken and what is told of ranges was measured.",
 };

@@ -291,7 +291,12 @@ static const struct fidelity_case mapping_cases[] = {
 };
 
 const struct fidelity_topic mapping_topic = {
-    "mapping", mapping_cases, NULL, NULL, false, LIMIT_MS,
+    "mapping",
+    mapping_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: a piece lives while it is mapped or held, and is mapped "
     "whole. What a map or unmap may cut was measured.",
 };

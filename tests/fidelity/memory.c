@@ -25,7 +25,7 @@ static void see_alloc(const char *what, size_t bytes)
     fact_result(what, res);
     snprintf(key, sizeof key, "%s_output", what);
     fact(key, "%s",
-         address == 1 ? "unchanged"
+         address == 1   ? "unchanged"
          : address == 0 ? "zero"
                         : "address");
     if (res == CUDA_SUCCESS) {
@@ -251,18 +251,30 @@ static void after_failure(void)
 }
 
 static const struct fidelity_case plain_cases[] = {
-    FIDELITY_CASE(sizes),           FIDELITY_CASE(alignment),
-    FIDELITY_CASE(taken),           FIDELITY_CASE(info),
-    FIDELITY_CASE(free_null),       FIDELITY_CASE(free_wrong),
-    FIDELITY_CASE(free_twice),      FIDELITY_CASE(free_twice_small),
-    FIDELITY_CASE(free_pool_block), FIDELITY_CASE(free_pinned),
-    FIDELITY_CASE(free_async_plain), FIDELITY_CASE(range),
-    FIDELITY_CASE(reuse),           FIDELITY_CASE(after_failure),
+    FIDELITY_CASE(sizes),
+    FIDELITY_CASE(alignment),
+    FIDELITY_CASE(taken),
+    FIDELITY_CASE(info),
+    FIDELITY_CASE(free_null),
+    FIDELITY_CASE(free_wrong),
+    FIDELITY_CASE(free_twice),
+    FIDELITY_CASE(free_twice_small),
+    FIDELITY_CASE(free_pool_block),
+    FIDELITY_CASE(free_pinned),
+    FIDELITY_CASE(free_async_plain),
+    FIDELITY_CASE(range),
+    FIDELITY_CASE(reuse),
+    FIDELITY_CASE(after_failure),
     FIDELITY_END,
 };
 
 const struct fidelity_topic plain_topic = {
-    "plain", plain_cases, NULL, NULL, false, LIMIT_MS,
+    "plain",
+    plain_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: blocks are aligned for any type, and a free may wait for "
     "the device. Alignment, sharing of pages and answers were measured.",
 };
@@ -462,12 +474,16 @@ static const struct fidelity_case pinned_cases[] = {
     FIDELITY_CASE(flag_combinations), FIDELITY_CASE(pinned_sizes),
     FIDELITY_CASE(pinned_alignment),  FIDELITY_CASE(pinned_packing),
     FIDELITY_CASE(pinned_wrong),      FIDELITY_CASE(pinned_queries),
-    FIDELITY_CASE(registered),
-    FIDELITY_END,
+    FIDELITY_CASE(registered),        FIDELITY_END,
 };
 
 const struct fidelity_topic pinned_topic = {
-    "pinned", pinned_cases, NULL, NULL, false, LIMIT_MS,
+    "pinned",
+    pinned_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: what each flag means. Which combinations are taken, "
     "alignment and packing were measured.",
 };
@@ -497,8 +513,10 @@ static void see_attribute(CUdeviceptr address, const char *name,
     }
 }
 
-#define POINTER(name, is_handle)                                               \
-    {#name, CU_POINTER_ATTRIBUTE_##name, is_handle}
+#define POINTER(name, is_handle)                                              \
+    {                                                                         \
+#name, CU_POINTER_ATTRIBUTE_##name, is_handle                         \
+    }
 
 void see_pointer(CUdeviceptr address)
 {
@@ -631,24 +649,34 @@ static void plural(void)
     SEE("plain", cuPointerGetAttributes(2, list, data, address));
     fact("plain_values", "%u %d", type, ordinal);
     drv.cuMemFree(address);
-    SEE("heap", cuPointerGetAttributes(2, list, data,
-                                       (CUdeviceptr)(uintptr_t)heap));
+    SEE("heap",
+        cuPointerGetAttributes(2, list, data, (CUdeviceptr)(uintptr_t)heap));
     fact("heap_values", "%u %d", type, ordinal);
     SEE("none", cuPointerGetAttributes(0, list, data, address));
     free(heap);
 }
 
 static const struct fidelity_case pointer_cases[] = {
-    FIDELITY_CASE(of_plain),      FIDELITY_CASE(of_plain_interior),
-    FIDELITY_CASE(of_freed),      FIDELITY_CASE(of_pool_block),
-    FIDELITY_CASE(of_own_pool_block), FIDELITY_CASE(of_pinned),
-    FIDELITY_CASE(of_managed),    FIDELITY_CASE(of_heap),
-    FIDELITY_CASE(of_null),       FIDELITY_CASE(plural),
+    FIDELITY_CASE(of_plain),
+    FIDELITY_CASE(of_plain_interior),
+    FIDELITY_CASE(of_freed),
+    FIDELITY_CASE(of_pool_block),
+    FIDELITY_CASE(of_own_pool_block),
+    FIDELITY_CASE(of_pinned),
+    FIDELITY_CASE(of_managed),
+    FIDELITY_CASE(of_heap),
+    FIDELITY_CASE(of_null),
+    FIDELITY_CASE(plural),
     FIDELITY_END,
 };
 
 const struct fidelity_topic pointer_topic = {
-    "pointer", pointer_cases, NULL, NULL, false, LIMIT_MS,
+    "pointer",
+    pointer_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: what each attribute tells, and for which memory there is "
     "none. What stands there then was measured.",
 };
@@ -692,8 +720,8 @@ static void fill_pinned(void)
     pinned = address;
     memset(pinned, 0, 4096);
     drv.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    SEE("result", cuMemsetD8Async((CUdeviceptr)(uintptr_t)pinned, 7, 4096,
-                                  stream));
+    SEE("result",
+        cuMemsetD8Async((CUdeviceptr)(uintptr_t)pinned, 7, 4096, stream));
     SEE("synchronize", cuStreamSynchronize(stream));
     fact_yes("filled", pinned[0] == 7 && pinned[4095] == 7);
     drv.cuStreamDestroy(stream);
@@ -740,15 +768,15 @@ static void copies(void)
  * An address that the driver doesn't know may be pageable host memory, so a
  * wrong one may be read or written by the host itself: a case for each.
  */
-#define WRONG_COPY(name, call)                                                 \
-    static void wrong_##name(void)                                             \
-    {                                                                          \
-        CUdeviceptr a = 0;                                                     \
-                                                                               \
-        drv.cuMemAlloc(&a, 4096);                                              \
-        SEE("result", call);                                                   \
-        SEE("synchronize", cuCtxSynchronize());                                \
-        drv.cuMemFree(a);                                                      \
+#define WRONG_COPY(name, call)                                                \
+    static void wrong_##name(void)                                            \
+    {                                                                         \
+        CUdeviceptr a = 0;                                                    \
+                                                                              \
+        drv.cuMemAlloc(&a, 4096);                                             \
+        SEE("result", call);                                                  \
+        SEE("synchronize", cuCtxSynchronize());                               \
+        drv.cuMemFree(a);                                                     \
     }
 
 static unsigned char some_bytes[16];
@@ -784,8 +812,10 @@ static void contents(void)
 }
 
 static const struct fidelity_case copy_cases[] = {
-    FIDELITY_CASE(fills),     FIDELITY_CASE(fill_pinned),
-    FIDELITY_CASE(fill_heap), FIDELITY_CASE(copies),
+    FIDELITY_CASE(fills),
+    FIDELITY_CASE(fill_pinned),
+    FIDELITY_CASE(fill_heap),
+    FIDELITY_CASE(copies),
     FIDELITY_CASE(contents),
     FIDELITY_CASE(wrong_null_target),
     FIDELITY_CASE(wrong_null_source),
@@ -799,7 +829,12 @@ static const struct fidelity_case copy_cases[] = {
 };
 
 const struct fidelity_topic copy_topic = {
-    "copy", copy_cases, NULL, NULL, false, LIMIT_MS,
+    "copy",
+    copy_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: ranges must be valid and of the right kind. Which mistakes "
     "are seen, and which crash, was measured.",
 };

@@ -383,7 +383,12 @@ static const struct fidelity_case object_cases[] = {
 };
 
 const struct fidelity_topic object_topic = {
-    "object", object_cases, NULL, NULL, false, LIMIT_MS,
+    "object",
+    object_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: the destructor is called when the last reference goes. "
     "When, on which thread and what it may call was measured.",
 };

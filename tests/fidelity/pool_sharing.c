@@ -608,7 +608,12 @@ static const struct fidelity_case pool_sharing_cases[] = {
 };
 
 const struct fidelity_topic pool_sharing_topic = {
-    "pool_sharing", pool_sharing_cases, NULL, NULL, false, LIMIT_MS,
+    "pool_sharing",
+    pool_sharing_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: an importer cannot allocate, and frees before the owner "
     "does. What happens against the rule was measured.",
 };

@@ -100,13 +100,16 @@ static void use_destroyed(void)
     CUdeviceptr block = 0;
 
     drv.cuMemPoolDestroy(pool);
-    SEE("alloc", cuMemAllocFromPoolAsync(&block, 4096, pool,
-                                         CU_STREAM_LEGACY));
+    SEE("alloc",
+        cuMemAllocFromPoolAsync(&block, 4096, pool, CU_STREAM_LEGACY));
 }
 
 /* ---- attributes ---- */
 
-#define POOL(name) {#name, CU_MEMPOOL_ATTR_##name}
+#define POOL(name)                                                            \
+    {                                                                         \
+#name, CU_MEMPOOL_ATTR_##name                                         \
+    }
 
 static const struct {
     const char *name;
@@ -176,8 +179,8 @@ static void attribute_errors(void)
 
     SEE("get_unknown",
         cuMemPoolGetAttribute(pool, (CUmemPool_attribute)999, &value));
-    SEE("get_zero", cuMemPoolGetAttribute(pool, (CUmemPool_attribute)0,
-                                          &value));
+    SEE("get_zero",
+        cuMemPoolGetAttribute(pool, (CUmemPool_attribute)0, &value));
     SEE("get_null",
         cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, NULL));
     SEE("get_null_pool",
@@ -192,9 +195,8 @@ static void attribute_errors(void)
         cuMemPoolSetAttribute(pool, (CUmemPool_attribute)999, &value));
     SEE("set_null",
         cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, NULL));
-    SEE("set_null_pool",
-        cuMemPoolSetAttribute(NULL, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-                              &value));
+    SEE("set_null_pool", cuMemPoolSetAttribute(
+                             NULL, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &value));
     SEE("trim_null_pool", cuMemPoolTrimTo(NULL, 0));
     drv.cuMemPoolDestroy(pool);
 }
@@ -226,8 +228,7 @@ static void amounts_with_threshold(cuuint64_t threshold)
     SEE("reset_used_high",
         cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &zero));
     SEE("reset_reserved_high",
-        cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
-                              &zero));
+        cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, &zero));
     see_amounts("after_reset", pool);
     SEE("trim", cuMemPoolTrimTo(pool, 0));
     see_amounts("after_trim", pool);
@@ -426,8 +427,8 @@ static void destroy_live_then_alloc(void)
 
     drv.cuMemAllocFromPoolAsync(&block, 4 * MIB, pool, CU_STREAM_LEGACY);
     SEE("destroy", cuMemPoolDestroy(pool));
-    SEE("alloc", cuMemAllocFromPoolAsync(&another, 4096, pool,
-                                         CU_STREAM_LEGACY));
+    SEE("alloc",
+        cuMemAllocFromPoolAsync(&another, 4096, pool, CU_STREAM_LEGACY));
 }
 
 static void destroy_twice(void)
@@ -493,8 +494,9 @@ static void handle_types(void)
     see_create("fabric", &props);
     props.handleTypes = CU_MEM_HANDLE_TYPE_WIN32;
     see_create("win32", &props);
-    props.handleTypes = (CUmemAllocationHandleType)(
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_FABRIC);
+    props.handleTypes =
+        (CUmemAllocationHandleType)(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR |
+                                    CU_MEM_HANDLE_TYPE_FABRIC);
     see_create("posix_and_fabric", &props);
     props.handleTypes = (CUmemAllocationHandleType)0x40;
     see_create("unknown", &props);
@@ -528,7 +530,7 @@ static void see_from(const char *what, CUmemoryPool pool, CUstream stream,
     fact_result(what, res);
     snprintf(key, sizeof key, "%s_output", what);
     fact(key, "%s",
-         block == 1 ? "unchanged"
+         block == 1   ? "unchanged"
          : block == 0 ? "zero"
                       : "address");
     if (res == CUDA_SUCCESS) {
@@ -595,12 +597,12 @@ static void null_pool(void)
 {
     CUdeviceptr block = 0;
 
-    SEE("result", cuMemAllocFromPoolAsync(&block, 4096, NULL,
-                                          CU_STREAM_LEGACY));
+    SEE("result",
+        cuMemAllocFromPoolAsync(&block, 4096, NULL, CU_STREAM_LEGACY));
 }
 
-static void see_alignment(const char *what, CUmemoryPool pool,
-                          CUstream stream, size_t bytes)
+static void see_alignment(const char *what, CUmemoryPool pool, CUstream stream,
+                          size_t bytes)
 {
     CUdeviceptr block[SAMPLES] = {0};
     CUdeviceptr bits = 0;
@@ -743,7 +745,12 @@ static const struct fidelity_case pool_cases[] = {
 };
 
 const struct fidelity_topic pool_topic = {
-    "pool", pool_cases, NULL, NULL, false, LIMIT_MS,
+    "pool",
+    pool_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: a pool gives back what is above its threshold when the host "
     "synchronises. Granules, marks and answers were measured.",
 };

@@ -59,14 +59,23 @@ static void see_in_callback(const struct fidelity_case *each)
 }
 
 const struct fidelity_topic in_callback_topic = {
-    "in_callback", every_call, see_in_callback, NULL, false, CALLBACK_LIMIT_MS,
+    "in_callback",
+    every_call,
+    see_in_callback,
+    NULL,
+    false,
+    CALLBACK_LIMIT_MS,
     "Documented: host functions must not call the driver. What each call "
     "answers there was measured.",
 };
 
 const struct fidelity_topic more_in_callback_topic = {
-    "more_in_callback", more_calls, see_in_callback,
-    more_prepare, false, CALLBACK_LIMIT_MS,
+    "more_in_callback",
+    more_calls,
+    see_in_callback,
+    more_prepare,
+    false,
+    CALLBACK_LIMIT_MS,
     "The same with the calls of more_calls.c.",
 };
 
@@ -119,13 +128,23 @@ static void see_forked(const struct fidelity_case *each)
 }
 
 const struct fidelity_topic forked_topic = {
-    "forked", every_call, see_forked, NULL, false, FORK_LIMIT_MS,
+    "forked",
+    every_call,
+    see_forked,
+    NULL,
+    false,
+    FORK_LIMIT_MS,
     "Documented: a context is of no use in a child. What each call answers "
     "there was measured.",
 };
 
 const struct fidelity_topic more_forked_topic = {
-    "more_forked", more_calls, see_forked, more_prepare, false, FORK_LIMIT_MS,
+    "more_forked",
+    more_calls,
+    see_forked,
+    more_prepare,
+    false,
+    FORK_LIMIT_MS,
     "The same with the calls of more_calls.c.",
 };
 
@@ -187,7 +206,12 @@ static const struct fidelity_case exit_cases[] = {
 };
 
 const struct fidelity_topic exit_topic = {
-    "exit", exit_cases, NULL, register_early, false, CALLBACK_LIMIT_MS,
+    "exit",
+    exit_cases,
+    NULL,
+    register_early,
+    false,
+    CALLBACK_LIMIT_MS,
     "Measured alone: what calls answer in handlers of atexit, by when these "
     "were registered.",
 };

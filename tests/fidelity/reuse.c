@@ -54,8 +54,8 @@ static void see_reuse(const char *what, const struct reuse *reuse,
 {
     CUdeviceptr again = 0;
     char key[64];
-    CUresult res = drv.cuMemAllocFromPoolAsync(&again, 4 * MIB, reuse->pool,
-                                               stream);
+    CUresult res =
+        drv.cuMemAllocFromPoolAsync(&again, 4 * MIB, reuse->pool, stream);
 
     if (res != CUDA_SUCCESS) {
         fact_result(what, res);
@@ -213,8 +213,8 @@ static void exhausted_by_pending(void)
     CUdeviceptr block = 0;
     CUdeviceptr again = 0;
 
-    SEE("alloc", cuMemAllocFromPoolAsync(&block, (size_t)64 * MIB, pool,
-                                         first));
+    SEE("alloc",
+        cuMemAllocFromPoolAsync(&block, (size_t)64 * MIB, pool, first));
     drv.cuStreamSynchronize(first);
     if (hold(first)) {
         let_go_after(HOLD_DELAY_MS);
@@ -248,7 +248,12 @@ static const struct fidelity_case reuse_cases[] = {
 };
 
 const struct fidelity_topic reuse_topic = {
-    "reuse", reuse_cases, NULL, NULL, false, LIMIT_MS,
+    "reuse",
+    reuse_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: freed memory goes to the same stream at once, to others by "
     "their waits, by chance or by waits that the driver makes.",
 };

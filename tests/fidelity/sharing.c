@@ -317,7 +317,12 @@ static const struct fidelity_case sharing_cases[] = {
 };
 
 const struct fidelity_topic sharing_topic = {
-    "sharing", sharing_cases, NULL, NULL, false, LIMIT_MS,
+    "sharing",
+    sharing_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: a descriptor stands for a piece and keeps it. What wrong "
     "ones answer was measured.",
 };

@@ -114,7 +114,12 @@ static void see_plainly(const struct fidelity_case *each)
 }
 
 const struct fidelity_topic plainly_topic = {
-    "plainly", every_call, see_plainly, NULL, false, CASE_LIMIT_MS,
+    "plainly",
+    every_call,
+    see_plainly,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "Measured: each call on its own, with nothing in its way; what the other "
     "situations are held against.",
 };
@@ -133,7 +138,12 @@ static void see_without_context(const struct fidelity_case *each)
 }
 
 const struct fidelity_topic no_context_topic = {
-    "no_context", every_call, see_without_context, NULL, false, CASE_LIMIT_MS,
+    "no_context",
+    every_call,
+    see_without_context,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "Documented: calls that act in the current context fail without one. "
     "Which of them do was measured.",
 };
@@ -161,8 +171,12 @@ static void see_with_other_context(const struct fidelity_case *each)
 }
 
 const struct fidelity_topic other_context_topic = {
-    "other_context", every_call, see_with_other_context,
-    NULL, false, CASE_LIMIT_MS,
+    "other_context",
+    every_call,
+    see_with_other_context,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "Documented: a handle belongs to the context that it was made in. Which "
     "calls mind was measured.",
 };
@@ -201,14 +215,23 @@ static void see_held_nonblocking(const struct fidelity_case *each)
 }
 
 const struct fidelity_topic held_topic = {
-    "held", every_call, see_held_blocking, NULL, false, CASE_LIMIT_MS,
+    "held",
+    every_call,
+    see_held_blocking,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "Documented: which calls wait for work, while a blocking stream has "
     "some. Whether they do was measured.",
 };
 
 const struct fidelity_topic held_nonblocking_topic = {
-    "held_nonblocking", every_call, see_held_nonblocking,
-    NULL, false, CASE_LIMIT_MS,
+    "held_nonblocking",
+    every_call,
+    see_held_nonblocking,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "As held, with a stream that does not wait for the legacy one.",
 };
 
@@ -249,8 +272,8 @@ static void see_call_elsewhere(const struct fidelity_case *each,
                                const struct capture *capture)
 {
     struct visit visit;
-    bool begun = visit_begin(&visit, each->call, fixture.primary,
-                             capture->relaxed);
+    bool begun =
+        visit_begin(&visit, each->call, fixture.primary, capture->relaxed);
 
     fact("other_thread", "%s, capture %s", result_name(visit.res),
          end_capture(fixture.main));
@@ -291,40 +314,40 @@ static void see_capture(const struct fidelity_case *each,
 
 static void see_capture_global(const struct fidelity_case *each)
 {
-    static const struct capture capture = {
-        CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_DEFAULT, false};
+    static const struct capture capture = {CU_STREAM_CAPTURE_MODE_GLOBAL,
+                                           CU_STREAM_DEFAULT, false};
 
     see_capture(each, &capture);
 }
 
 static void see_capture_thread(const struct fidelity_case *each)
 {
-    static const struct capture capture = {
-        CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_DEFAULT, false};
+    static const struct capture capture = {CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                                           CU_STREAM_DEFAULT, false};
 
     see_capture(each, &capture);
 }
 
 static void see_capture_relaxed(const struct fidelity_case *each)
 {
-    static const struct capture capture = {
-        CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_DEFAULT, false};
+    static const struct capture capture = {CU_STREAM_CAPTURE_MODE_RELAXED,
+                                           CU_STREAM_DEFAULT, false};
 
     see_capture(each, &capture);
 }
 
 static void see_capture_nonblocking(const struct fidelity_case *each)
 {
-    static const struct capture capture = {
-        CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_NON_BLOCKING, false};
+    static const struct capture capture = {CU_STREAM_CAPTURE_MODE_GLOBAL,
+                                           CU_STREAM_NON_BLOCKING, false};
 
     see_capture(each, &capture);
 }
 
 static void see_capture_guarded(const struct fidelity_case *each)
 {
-    static const struct capture capture = {
-        CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_NON_BLOCKING, true};
+    static const struct capture capture = {CU_STREAM_CAPTURE_MODE_GLOBAL,
+                                           CU_STREAM_NON_BLOCKING, true};
 
     see_capture(each, &capture);
 }
@@ -337,47 +360,72 @@ static void see_capture_guarded(const struct fidelity_case *each)
  * capturing one is a blocking one, have rules of their own.
  */
 const struct fidelity_topic capture_global_topic = {
-    "capture_global", every_call, see_capture_global,
-    NULL, false, CASE_LIMIT_MS,
+    "capture_global",
+    every_call,
+    see_capture_global,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "Documented: unsafe calls of any thread are refused and ruin the "
     "capture. Which are unsafe was measured.",
 };
 
 const struct fidelity_topic capture_thread_topic = {
-    "capture_thread", every_call, see_capture_thread,
-    NULL, false, CASE_LIMIT_MS,
+    "capture_thread",
+    every_call,
+    see_capture_thread,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "Documented: only those of the capturing thread are. Which are unsafe "
     "was measured.",
 };
 
 const struct fidelity_topic capture_relaxed_topic = {
-    "capture_relaxed", every_call, see_capture_relaxed,
-    NULL, false, CASE_LIMIT_MS,
+    "capture_relaxed",
+    every_call,
+    see_capture_relaxed,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "Documented: no call is. That some calls ruin a capture all the same was "
     "measured.",
 };
 
 const struct fidelity_topic capture_nonblocking_topic = {
-    "capture_nonblocking", every_call, see_capture_nonblocking,
-    NULL, false, CASE_LIMIT_MS,
+    "capture_nonblocking",
+    every_call,
+    see_capture_nonblocking,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "As capture_global, with a stream that the legacy one does not wait for.",
 };
 
 /* A global capture, and the call made with the thread's mode relaxed: what a
  * library does that must not disturb anyone. */
 const struct fidelity_topic capture_guarded_topic = {
-    "capture_guarded", every_call, see_capture_guarded,
-    NULL, false, CASE_LIMIT_MS,
+    "capture_guarded",
+    every_call,
+    see_capture_guarded,
+    NULL,
+    false,
+    CASE_LIMIT_MS,
     "Documented: a thread that changed its mode to relaxed may make unsafe "
     "calls. Measured: most do no harm then.",
 };
 
 /* ---- the same with the calls of more_calls.c ---- */
 
-#define MORE(situation, see)                                                   \
-    const struct fidelity_topic more_##situation##_topic = {                   \
-        "more_" #situation, more_calls, see, more_prepare, false,              \
-        CASE_LIMIT_MS, "The same with the calls of more_calls.c.",             \
+#define MORE(situation, see)                                                  \
+    const struct fidelity_topic more_##situation##_topic = {                  \
+        "more_" #situation,                                                   \
+        more_calls,                                                           \
+        see,                                                                  \
+        more_prepare,                                                         \
+        false,                                                                \
+        CASE_LIMIT_MS,                                                        \
+        "The same with the calls of more_calls.c.",                           \
     };
 
 MORE(plainly, see_plainly)

@@ -52,8 +52,13 @@ static void token_ids(void)
 
     fact_yes("legacy_is_null", id_of(NULL) == legacy);
     fact("legacy_value", "%s",
-         legacy == 0 ? "0" : legacy == 1 ? "1" : "other");
-    fact("per_thread_value", "%s", mine == 0 ? "0" : mine == 2 ? "2" : "other");
+         legacy == 0   ? "0"
+         : legacy == 1 ? "1"
+                       : "other");
+    fact("per_thread_value", "%s",
+         mine == 0   ? "0"
+         : mine == 2 ? "2"
+                     : "other");
     fact_yes("tokens_differ", legacy != mine);
     if (pthread_create(&thread, NULL, store_per_thread_id, &elsewhere) == 0) {
         pthread_join(thread, NULL);
@@ -261,13 +266,13 @@ static void null_outputs(void)
 }
 
 /* Measured: the unique id of a destroyed stream crashes. What else does? */
-#define USE_DESTROYED(name, call)                                              \
-    static void destroyed_##name(void)                                         \
-    {                                                                          \
-        CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);                 \
-                                                                               \
-        drv.cuStreamDestroy(stream);                                           \
-        SEE("result", call);                                                   \
+#define USE_DESTROYED(name, call)                                             \
+    static void destroyed_##name(void)                                        \
+    {                                                                         \
+        CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);                \
+                                                                              \
+        drv.cuStreamDestroy(stream);                                          \
+        SEE("result", call);                                                  \
     }
 
 static CUstreamCaptureStatus any_status;
@@ -308,7 +313,12 @@ static const struct fidelity_case stream_cases[] = {
 };
 
 const struct fidelity_topic stream_topic = {
-    "stream", stream_cases, NULL, NULL, false, LIMIT_MS,
+    "stream",
+    stream_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: the legacy stream and blocking ones wait for each other. "
     "Ids, recycled handles and what crashes were measured.",
 };
@@ -464,8 +474,8 @@ static void errors(void)
     SEE("bad_flags", cuEventCreate(&event, 64));
     SEE("blocking_sync", cuEventCreate(&event, CU_EVENT_BLOCKING_SYNC));
     drv.cuEventDestroy(event);
-    SEE("interprocess_with_timing", cuEventCreate(&event,
-                                                  CU_EVENT_INTERPROCESS));
+    SEE("interprocess_with_timing",
+        cuEventCreate(&event, CU_EVENT_INTERPROCESS));
     SEE("null_output", cuEventCreate(NULL, 0));
     drv.cuEventRecord(plain, stream);
     drv.cuEventRecord(timed, stream);
@@ -474,8 +484,8 @@ static void errors(void)
     SEE("elapsed_null", cuEventElapsedTime(NULL, timed, timed));
     SEE("wait_bad_flags", cuStreamWaitEvent(stream, plain, 64));
     SEE("record_bad_flags", cuEventRecordWithFlags(plain, stream, 64));
-    SEE("record_external", cuEventRecordWithFlags(plain, stream,
-                                                  CU_EVENT_RECORD_EXTERNAL));
+    SEE("record_external",
+        cuEventRecordWithFlags(plain, stream, CU_EVENT_RECORD_EXTERNAL));
     drv.cuEventDestroy(plain);
     drv.cuEventDestroy(timed);
     drv.cuStreamDestroy(stream);
@@ -526,17 +536,30 @@ static void destroyed_twice(void)
 }
 
 static const struct fidelity_case event_cases[] = {
-    FIDELITY_CASE(never_recorded),    FIDELITY_CASE(pending),
-    FIDELITY_CASE(recorded_again),    FIDELITY_CASE(destroyed_pending),
-    FIDELITY_CASE(stream_destroyed),  FIDELITY_CASE(across_contexts),
-    FIDELITY_CASE(errors),            FIDELITY_CASE(null_query),        FIDELITY_CASE(null_record),
-    FIDELITY_CASE(null_wait),         FIDELITY_CASE(null_destroy),
-    FIDELITY_CASE(destroyed_query_event), FIDELITY_CASE(destroyed_record),
-    FIDELITY_CASE(destroyed_twice),   FIDELITY_END,
+    FIDELITY_CASE(never_recorded),
+    FIDELITY_CASE(pending),
+    FIDELITY_CASE(recorded_again),
+    FIDELITY_CASE(destroyed_pending),
+    FIDELITY_CASE(stream_destroyed),
+    FIDELITY_CASE(across_contexts),
+    FIDELITY_CASE(errors),
+    FIDELITY_CASE(null_query),
+    FIDELITY_CASE(null_record),
+    FIDELITY_CASE(null_wait),
+    FIDELITY_CASE(null_destroy),
+    FIDELITY_CASE(destroyed_query_event),
+    FIDELITY_CASE(destroyed_record),
+    FIDELITY_CASE(destroyed_twice),
+    FIDELITY_END,
 };
 
 const struct fidelity_topic event_topic = {
-    "event", event_cases, NULL, NULL, false, LIMIT_MS,
+    "event",
+    event_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: an event stands for its last record, and one without any is "
     "done. What becomes of destroyed ones was measured.",
 };

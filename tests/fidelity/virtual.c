@@ -496,7 +496,12 @@ static const struct fidelity_case virtual_cases[] = {
 };
 
 const struct fidelity_topic virtual_topic = {
-    "virtual", virtual_cases, NULL, NULL, false, LIMIT_MS,
+    "virtual",
+    virtual_cases,
+    NULL,
+    NULL,
+    false,
+    LIMIT_MS,
     "Documented: sizes and addresses are multiples of the granularity. "
     "Alignment, hints, handle values and answers were measured.",
 };
