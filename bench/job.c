@@ -166,7 +166,7 @@ static bool look_at_memory(job *in, const plan *what, bool registered)
         [WORK_IDLE] = asked->idle || (neither && budget),
         [WORK_BUSY] = asked->busy || (neither && !budget),
     };
-    char message[512];
+    char message[512] = "";
 
     for (work_kind work = WORK_IDLE; work <= WORK_BUSY; work++) {
         const memory_options options = {.registered = registered,
@@ -328,7 +328,7 @@ static uint64_t memory_wanted(const job *in)
 static int run_all(job *in)
 {
     const args *asked = in->asked;
-    char message[512];
+    char message[512] = "";
     int ret = job_read_traces(in);
     bool good;
 
