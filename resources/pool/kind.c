@@ -111,7 +111,7 @@ static const ccmr_option pool_options[] = {
                      "most bytes ever reserved, 0: no bound; % is of the "
                      "device"},
     [OPTION_SOFT] = {"soft", CCMR_OPTION_INTEGER, "0", NULL,
-                     "per cent of peak use that it grows to at once; 0: 115"},
+                     "per cent of peak use that it grows to at once; 0: 112"},
     [OPTION_REUSE] = {"reuse", CCMR_OPTION_CHOICE, "follow", "follow|finished",
                       "other streams' memory: behind a wait on the device, or "
                       "only when finished"},

@@ -35,7 +35,7 @@ typedef struct ccmr_pool_options {
     size_t hard;    /**< most bytes ever reserved; 0: no bound */
     /** Per cent of the greatest number of bytes in use at a time that the
      * pool grows to before it takes trouble: gathers free memory, empties
-     * other threads' caches. 0: 115; 105 is tighter, and costs time. */
+     * other threads' caches. 0: 112; 105 is tighter, and costs time. */
     unsigned soft;
     ccmr_pool_reuse reuse;
     ccmr_pool_access access;
