@@ -354,7 +354,7 @@ static size_t soft_budget(request *of)
     if (percent == 0) {
         percent = SOFT;
     }
-    budget = peak / 100 * percent + UNIT;
+    budget = peak / 100 * percent + (pool->range != NULL ? 0 : UNIT);
     budget = budget > FLOOR ? budget : FLOOR;
     return budget > pool->options.initial ? budget : pool->options.initial;
 }
