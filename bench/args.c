@@ -617,7 +617,7 @@ void args_read(args *made, int argc, char **argv)
         "[SCENARIO [FILE...]]",
         "Compare stacks of libcucoremr's resources, and peers, on made-up "
         "loads and on the logs of real programs. Without a scenario it shows "
-        "its main job: a recorded training run on three stacks."
+        "its main job: a recorded training run on four stacks."
         "\vExit status: 0 fine, 1 an operation or a file failed, 2 wrong "
         "usage. cucoremr-bench(1) says what the figures mean.",
         NULL,

@@ -226,9 +226,10 @@ static void introduce(const job *in)
 {
     (void)fputs(
         "Replaying what a training run of GPT-2 asked of its allocator, on "
-        "three stacks of\nresources: the driver's memory pool; plain "
-        "cuMemAlloc made stream-ordered; and a\npool under a limit of 12 GiB "
-        "that writes a log of all its allocations.\n\n",
+        "four stacks of\nresources: the driver's memory pool; plain "
+        "cuMemAlloc made stream-ordered; the\nlibrary's own pool over virtual "
+        "memory; and the driver's pool under a limit of\n12 GiB with a log of "
+        "all its allocations.\n\n",
         stdout);
     report_machine(stdout, &in->where);
     (void)fflush(stdout);

@@ -243,7 +243,8 @@ bool job_make_contenders(job *in)
     good = add_stack(in, "device_pool") &&
            add_stack(in, "stream_ordered | device_plain");
     if (asked->what == SCENARIO_MAIN) {
-        return good && add_logging_stack(in);
+        return good && add_stack(in, "pool | virtual") &&
+               add_logging_stack(in);
     }
     /* Replaying with it takes minutes on a GPU. */
     if (!args_takes_traces(asked->what) && asked->what != SCENARIO_CONTENTS) {

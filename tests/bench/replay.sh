@@ -7,13 +7,13 @@
 need_python
 cd "$scratch" || exit 99
 
-# Without arguments: three stacks on a recorded training run.
+# Without arguments: four stacks on a recorded training run.
 mkdir tmp
 TMPDIR=$scratch/tmp
 export TMPDIR
 ok "the main job" exits 0 bench
 bench >main.txt 2>&1
-ok "shows three stacks" test "$(grep -cE '^  (device_pool|stream_ordered|logging file=).* 11\.02 GiB' main.txt)" -eq 3
+ok "shows four stacks" test "$(grep -cE '^  (device_pool|stream_ordered|pool \||logging file=).* 11\.02 GiB' main.txt)" -eq 4
 ok "says that the driver is simulated" grep -q '^SIMULATED DRIVER' main.txt
 ok "tells what is next" grep -q '^Next:' main.txt
 ok "leaves nothing behind" rmdir tmp
