@@ -15,10 +15,10 @@
  *   cache.c   thread caches                  serve.c    allocate, deallocate
  *   reclaim.c the slow path                  segment.c  what the upstream gave
  *   trim.c    giving back                    figures.c  stats, audit, dump
- *   kind.c    options and operations
+ *   kind.c    options and operations     range*.c   memory in one range
  *
  * Locks, in the order in which they may be nested:
- *   thieves -> lock -> a lane's lock       never two lanes' locks
+ *   thieves -> lock -> a lane's lock -> the range's    never two lanes' locks
  *   noting -> nothing
  * None is held over a call of the upstream or of the driver.
  */

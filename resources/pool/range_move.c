@@ -16,7 +16,17 @@ typedef struct best {
     ccmr__pool_extent *extent;
     uint32_t page;
     uint32_t pages;
+    uint32_t looked; /* handles */
 } best;
+
+/* Handles that are looked at for a better one than there is. */
+#define LOOK_MOST 1024u
+
+static int is_enough(const best *found, uint32_t ideal)
+{
+    return found->pages == ideal ||
+           (found->pages != 0 && found->looked >= LOOK_MOST);
+}
 
 int ccmr__pool_is_elsewhere(const ccmr__pool_range *range, uint32_t page)
 {
@@ -41,11 +51,11 @@ static int is_better(const ccmr__pool_sought *sought, uint32_t pages,
 /* The handles of one extent. */
 static void look_in(const ccmr__pool_range *range,
                     const ccmr__pool_sought *sought, ccmr__pool_extent *extent,
-                    best *found)
+                    uint32_t ideal, best *found)
 {
     uint32_t page = 0;
 
-    for (;;) {
+    while (!is_enough(found, ideal)) {
         uint32_t pages;
 
         page = ccmr__pool_first_handle(range, extent->address, extent->bytes,
@@ -56,8 +66,11 @@ static void look_in(const ccmr__pool_range *range,
         pages = range->runs[page].pages;
         if (is_better(sought, pages, found) &&
             !(sought->whole && ccmr__pool_is_elsewhere(range, page))) {
-            *found = (best){.extent = extent, .page = page, .pages = pages};
+            found->extent = extent;
+            found->page = page;
+            found->pages = pages;
         }
+        found->looked++;
         page += pages;
     }
 }
@@ -84,10 +97,10 @@ static int take_from(ccmr__pool_range *range, ccmr__pool_lane *lane,
     best found = {.extent = NULL};
 
     ccmr__pool_range_lock(range);
-    for (; extent != NULL && found.pages != ideal;
+    for (; extent != NULL && !is_enough(&found, ideal);
          extent = ccmr__pool_next(&lane->set, extent)) {
         if (extent->segment == range->segment && fits_in(sought, extent)) {
-            look_in(range, sought, extent, &found);
+            look_in(range, sought, extent, ideal, &found);
         }
     }
     ccmr__pool_range_unlock(range);

@@ -11,7 +11,7 @@
  *   6. growth, up to the soft budget
  *   7. all finished memory gathered in one lane, where it merges
  *   8. other threads' caches, gathered as well
- *   9. growth, up to the hard budget
+ *   9. growth, up to the hard budget; in a range by free handles first
  *  10. wholly free segments given back, and growth again
  *  11. a wait on the host for everything that was freed, then 7 to 10 again
  *  12. the same after a wait for the whole device
