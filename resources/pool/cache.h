@@ -73,6 +73,7 @@ struct ccmr__pool_cache {
     /* The segment that was hit last: a cheap check of addresses. */
     uintptr_t known_base;
     size_t known_bytes;
+    unsigned known_version; /* of the pool's map: segments come and go */
     size_t large_bytes;
     size_t large_most; /* beyond this large blocks go to the lane */
     /* A bit for each way that may have blocks. */
@@ -141,6 +142,10 @@ static inline int ccmr__pool_cache_stale(ccmr__pool_cache *cache)
 ccmr__pool_cache *ccmr__pool_cache_find(ccmr__pool *pool,
                                         const ccmr__stream_use *use,
                                         ccmr__stream_record *record);
+
+/** The large blocks of all the calling thread's caches of a pool go to their
+ * lanes. Returns the bytes. In no cache. */
+size_t ccmr__pool_flush_own(ccmr__pool *pool);
 
 /**
  * Thief: all caches of a lane (NULL: of the pool) give their blocks to their

@@ -296,6 +296,24 @@ static ccmr__pool_entry *make_room(ccmr__thread_pools *mine, ccmr__pool *pool)
     return entry;
 }
 
+size_t ccmr__pool_flush_own(ccmr__pool *pool)
+{
+    ccmr__thread_pools *mine = ccmr__thread_self()->pools;
+    size_t bytes = 0;
+    unsigned i;
+
+    for (i = 0; mine != NULL && i < CCMR__POOL_THREAD_CACHES; i++) {
+        const ccmr__pool_entry *entry = &mine->entries[i];
+
+        if (entry->serial == pool->serial) {
+            ccmr__pool_enter(entry->cache);
+            bytes += ccmr__pool_flush_large(entry->cache);
+            ccmr__pool_leave(entry->cache);
+        }
+    }
+    return bytes;
+}
+
 ccmr__pool_cache *ccmr__pool_cache_find(ccmr__pool *pool,
                                         const ccmr__stream_use *use,
                                         ccmr__stream_record *record)

@@ -110,8 +110,10 @@ static const ccmr_option pool_options[] = {
     [OPTION_HARD] = {"hard", CCMR_OPTION_BYTES, "0", "%",
                      "most bytes ever reserved, 0: no bound; % is of the "
                      "device"},
-    [OPTION_SOFT] = {"soft", CCMR_OPTION_INTEGER, "0", NULL,
-                     "per cent of peak use that it grows to at once; 0: 112"},
+    [OPTION_SOFT] =
+        {"soft", CCMR_OPTION_INTEGER, "0", NULL,
+         "per cent (100 to 1000) of peak use that it grows to at once; "
+         "0: 112"},
     [OPTION_REUSE] = {"reuse", CCMR_OPTION_CHOICE, "follow", "follow|finished",
                       "other streams' memory: behind a wait on the device, or "
                       "only when finished"},
@@ -449,7 +451,9 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
         return status;
     }
     if (soft < 0 || soft > 1000) {
-        soft = 1; /* none, as create() says */
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "soft=%s: a percentage of 100 to 1000 is needed",
+                          values[OPTION_SOFT].text);
     }
     options = (ccmr__pool_options){
         .initial =

@@ -67,6 +67,17 @@ static ccmr__pool_note *take_out(ccmr__pool *pool, uintptr_t address)
     return taken;
 }
 
+/* The block stays live, with its notes. */
+static void put_back(ccmr__pool *pool, ccmr__pool_note *notes)
+{
+    while (notes != NULL) {
+        ccmr__pool_note *note = notes;
+
+        notes = note->next;
+        put_in(pool, note);
+    }
+}
+
 static void drop(ccmr__pool_note *note)
 {
     while (note != NULL) {
@@ -241,18 +252,64 @@ ccmr_status ccmr__pool_follow_notes(ccmr__pool *pool, void *ptr,
         drop(notes);
         return CCMR_SUCCESS;
     }
-    /* The block stays live, with its notes. */
-    while (notes != NULL) {
-        note = notes;
-        notes = note->next;
-        put_in(pool, note);
+    put_back(pool, notes);
+    return status;
+}
+
+/* In a scope: a held use gets its event. */
+static ccmr_status end_hold(ccmr__pool_note *note)
+{
+    uint64_t number;
+    ccmr_status status;
+
+    if (note->number != 0) {
+        return CCMR_SUCCESS;
+    }
+    number = next_number(note->lane);
+    status = ccmr__pool_record(note->lane, note->stream);
+    if (status == CCMR_SUCCESS) {
+        note->number = number;
     }
     return status;
 }
 
-void ccmr__pool_drop_notes(ccmr__pool *pool, const void *ptr)
+/* In a scope. Where there is no room for a wait it is waited for here. */
+static ccmr_status add_wait(ccmr__pool_note *note, ccmr__pool_waits *waits)
 {
-    drop(take_out(pool, (uintptr_t)ptr));
+    ccmr_status status = end_hold(note);
+
+    if (status == CCMR_SUCCESS &&
+        !ccmr__pool_waits_add(waits, note->lane, note->number)) {
+        status = ccmr__pool_finish(note->lane, note->number);
+    }
+    return status;
+}
+
+ccmr_status ccmr__pool_notes_to_waits(ccmr__pool *pool, void *ptr,
+                                      ccmr__pool_waits *waits)
+{
+    ccmr__pool_note *notes = take_out(pool, (uintptr_t)ptr);
+    ccmr__pool_note *note;
+    ccmr__scope scope;
+    ccmr_status status;
+
+    if (notes == NULL) {
+        return CCMR_SUCCESS;
+    }
+    status = ccmr__scope_enter(&scope, pool->device, CCMR__SCOPE_RELAXED);
+    if (status == CCMR_SUCCESS) {
+        for (note = notes; note != NULL && status == CCMR_SUCCESS;
+             note = note->next) {
+            status = add_wait(note, waits);
+        }
+        ccmr__scope_leave(&scope);
+    }
+    if (status == CCMR_SUCCESS) {
+        drop(notes);
+    } else {
+        put_back(pool, notes);
+    }
+    return status;
 }
 
 void ccmr__pool_notes_end(ccmr__pool *pool)

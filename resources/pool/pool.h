@@ -151,8 +151,10 @@ ccmr_status ccmr__pool_follow_notes(ccmr__pool *pool, void *ptr,
  * for the stream come after, too. In a scope. */
 ccmr_status ccmr__pool_record_held(ccmr__pool *pool, ccmr__pool_lane *lane,
                                    CUstream stream);
-/** All work on the block is finished. */
-void ccmr__pool_drop_notes(ccmr__pool *pool, const void *ptr);
+/** A block with notes is freed as ready: they become waits of its memory. On an
+ * error the block keeps them. Not in a scope. */
+ccmr_status ccmr__pool_notes_to_waits(ccmr__pool *pool, void *ptr,
+                                      ccmr__pool_waits *waits);
 void ccmr__pool_notes_end(ccmr__pool *pool);
 
 static inline int ccmr__pool_has_notes(const ccmr__pool *pool)
@@ -224,6 +226,8 @@ int ccmr__pool_accept_wanted(ccmr__pool_wanted *want,
                              const ccmr__pool_extent *extent);
 /** Count bytes as reserved, if the hard budget has room for them. */
 ccmr_status ccmr__pool_count_bytes(ccmr__pool *pool, size_t bytes);
+/** The bytes came: what is reserved may be more than ever. */
+void ccmr__pool_note_peak(ccmr__pool *pool);
 
 /** Find memory, by all means in their order. */
 ccmr_status ccmr__pool_serve(ccmr__pool_request *request);

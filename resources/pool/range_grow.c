@@ -362,6 +362,7 @@ static ccmr_status commit(growth *g)
     if (status != CCMR_SUCCESS) {
         return status;
     }
+    ccmr__pool_note_peak(g->pool);
     ccmr__pool_range_lock(range);
     ccmr__pool_mark_pages(range, page, pages, CCMR__POOL_TAKEN);
     ccmr__pool_range_unlock(range);

@@ -5,7 +5,7 @@
  * Order of answers:
  *   1. the stream's own lane
  *   2. memory that belongs to no stream
- *   3. the caller's own large cached blocks, given to the lane
+ *   3. the calling thread's large cached blocks, given to their lanes
  *   4. finished memory of other lanes
  *   5. other lanes' memory behind a wait on the device
  *   6. growth, up to the soft budget
@@ -72,8 +72,9 @@ static size_t extra_of(const request *of, const ccmr__pool_lane *lane,
 {
     size_t extra = extent->bytes / SHARE_TAKEN & ~(CCMR__POOL_GRANULE - 1);
 
-    if (lane == of->lane || of->bytes > CCMR__POOL_SMALL ||
-        of->alignment > CCMR__POOL_GRANULE || extra <= bytes) {
+    if (lane == of->lane || of->pool->host_access ||
+        of->bytes > CCMR__POOL_SMALL || of->alignment > CCMR__POOL_GRANULE ||
+        extra <= bytes) {
         return 0;
     }
     return (extra < MOST_TAKEN ? extra : MOST_TAKEN) - bytes;
@@ -236,7 +237,6 @@ ccmr_status ccmr__pool_count_bytes(ccmr__pool *pool, size_t bytes)
 {
     size_t had = atomic_load_explicit(&pool->reserved, memory_order_relaxed);
     size_t hard = atomic_load_explicit(&pool->hard, memory_order_relaxed);
-    size_t peak;
 
     hard = hard != 0 ? hard : SIZE_MAX;
     do {
@@ -257,12 +257,19 @@ ccmr_status ccmr__pool_count_bytes(ccmr__pool *pool, size_t bytes)
     atomic_store_explicit(&pool->uncovered_most,
                           had / 64 > 8 * MIB ? had / 64 : 8 * MIB,
                           memory_order_relaxed);
-    peak = atomic_load_explicit(&pool->peak_reserved, memory_order_relaxed);
+    return CCMR_SUCCESS;
+}
+
+void ccmr__pool_note_peak(ccmr__pool *pool)
+{
+    size_t had = atomic_load_explicit(&pool->reserved, memory_order_relaxed);
+    size_t peak =
+        atomic_load_explicit(&pool->peak_reserved, memory_order_relaxed);
+
     while (peak < had && !atomic_compare_exchange_weak_explicit(
                              &pool->peak_reserved, &peak, had,
                              memory_order_relaxed, memory_order_relaxed)) {
     }
-    return CCMR_SUCCESS;
 }
 
 /* A new segment goes into a lane, and the request (if there is one) is cut out
@@ -328,7 +335,11 @@ static ccmr_status grow(request *of, size_t bytes)
                                   memory_order_relaxed);
         return status;
     }
-    status = settle_in(of->lane, segment, of);
+    ccmr__pool_note_peak(pool);
+    /* What the host touches must not merge with what the device still uses:
+     * all of it would have to wait. */
+    status =
+        settle_in(pool->host_access ? pool->common : of->lane, segment, of);
     return status == CCMR_ERROR_OUT_OF_HOST_MEMORY ? give_up(pool, segment)
                                                    : status;
 }
@@ -406,18 +417,6 @@ static ccmr_status grow_hard(request *of)
 
 /* ---- the order ---------------------------------------------------------------------- */
 
-static size_t flush_large(const request *of)
-{
-    size_t bytes = 0;
-
-    if (of->cache != NULL) {
-        ccmr__pool_enter(of->cache);
-        bytes = ccmr__pool_flush_large(of->cache);
-        ccmr__pool_leave(of->cache);
-    }
-    return bytes;
-}
-
 /* What lies apart in several lanes may be enough together. Memory that has to
  * be waited for is mixed last: who takes it waits for all who had a part. */
 static ccmr_status gather_and_take(request *of)
@@ -448,7 +447,7 @@ static ccmr_status look_around(request *of)
                pool->host_access;
     ccmr_status status = CCMR_ERROR_BUSY;
 
-    if (flush_large(of) != 0) {
+    if (ccmr__pool_flush_own(pool) != 0) {
         status = take_own(of);
     }
     if (status == CCMR_ERROR_BUSY && many) {
@@ -627,6 +626,7 @@ ccmr_status ccmr__pool_begin(ccmr__pool *pool, size_t bytes)
         }
         return status;
     }
+    ccmr__pool_note_peak(pool);
     status = settle_in(pool->common, segment, NULL);
     return status == CCMR_SUCCESS ? status : give_up(pool, segment);
 }

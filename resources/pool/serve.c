@@ -365,29 +365,40 @@ static ccmr_status free_ready(ccmr__pool *pool, void *ptr, size_t bytes)
 
     if (status == CCMR_SUCCESS) {
         if (ccmr__pool_has_notes(pool)) {
-            ccmr__pool_drop_notes(pool, ptr);
+            status = ccmr__pool_notes_to_waits(pool, ptr, &piece.waits);
         }
-        ccmr__pool_bring(pool->common, &piece, 1);
+        if (status == CCMR_SUCCESS) {
+            ccmr__pool_bring(pool->common, &piece, 1);
+        }
     }
     return status;
 }
 
 /* Is a block of that many (rounded) bytes where the cache's last one was? */
-static inline int is_known(const ccmr__pool_cache *cache, const void *ptr,
+static inline int is_known(const ccmr__pool *pool,
+                           const ccmr__pool_cache *cache, const void *ptr,
                            size_t rounded)
 {
-    return __builtin_expect(inside((uintptr_t)ptr, rounded, cache->known_base,
-                                   cache->known_bytes),
-                            1) != 0;
+    return __builtin_expect(
+               cache->known_version ==
+                       atomic_load_explicit(&pool->map_version,
+                                            memory_order_relaxed) &&
+                   inside((uintptr_t)ptr, rounded, cache->known_base,
+                          cache->known_bytes),
+               1) != 0;
 }
 
 /* Is a small block, however it is rounded, where the cache's last one was? */
-static inline int is_inside(const ccmr__pool_cache *cache, const void *ptr)
+static inline int is_inside(const ccmr__pool *pool,
+                            const ccmr__pool_cache *cache, const void *ptr)
 {
     uintptr_t offset = (uintptr_t)ptr - cache->known_base;
 
     return __builtin_expect(
-               offset < cache->known_bytes &&
+               cache->known_version ==
+                       atomic_load_explicit(&pool->map_version,
+                                            memory_order_relaxed) &&
+                   offset < cache->known_bytes &&
                    cache->known_bytes - offset >= CCMR__POOL_SMALL &&
                    ((uintptr_t)ptr & (CCMR__POOL_GRANULE - 1)) == 0,
                1) != 0;
@@ -422,11 +433,15 @@ deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
         return free_without_cache(pool, &who, ptr, bytes);
     }
     if (bytes > CCMR__POOL_MOST ||
-        !is_known(who.cache, ptr, ccmr__pool_rounded(bytes))) {
+        !is_known(pool, who.cache, ptr, ccmr__pool_rounded(bytes))) {
+        unsigned version =
+            atomic_load_explicit(&pool->map_version, memory_order_acquire);
+
         status = locate(pool, ptr, bytes, &piece);
         if (status != CCMR_SUCCESS) {
             return status;
         }
+        who.cache->known_version = version;
         who.cache->known_base = piece.segment->base;
         who.cache->known_bytes = piece.segment->bytes;
     }
@@ -438,6 +453,13 @@ deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
     }
     free_to_cache(pool, who.cache, who.use.handle, ptr, bytes,
                   ccmr__pool_rounded(bytes));
+    if (stream == CCMR_STREAM_PER_THREAD && bytes > CCMR__POOL_MIDDLE) {
+        /* Its thread may end, and nobody else can name its stream. */
+        ccmr__pool_enter(who.cache);
+        (void)ccmr__pool_flush_large(who.cache);
+        ccmr__pool_leave(who.cache);
+        cover(who.lane, who.use.handle);
+    }
     return CCMR_SUCCESS;
 }
 
@@ -453,9 +475,9 @@ ccmr_status ccmr__pool_deallocate(void *object, void *ptr, size_t bytes,
         size_t rounded = bytes;
 
         if (bytes > CCMR__POOL_SMALL ||
-            !is_inside(cache, ptr)) { /* not by far: look closely */
+            !is_inside(pool, cache, ptr)) { /* not by far: look closely */
             rounded = ccmr__pool_rounded(bytes);
-            if (!is_known(cache, ptr, rounded)) {
+            if (!is_known(pool, cache, ptr, rounded)) {
                 return deallocate_slowly(pool, ptr, bytes, stream);
             }
         }

@@ -67,10 +67,11 @@ CCMR_BEGIN_DECLS
  * only when the work that used it is known finished, also on the same stream,
  * and each free records an event.
  *
- * Blocks are rounded to a size class, up to 64 KiB by at most 25 %, up to 1 MiB
- * by at most 6.25 %, beyond that to 512 bytes. Any alignment up to 2 MiB. A free with no stream named
- * uses the allocation stream. Addresses that cannot be a block of the pool are
- * refused; a double free or a wrong size of the same segment is not noticed.
+ * Blocks are rounded up: to 256 bytes up to 1 KiB, by at most 25 % up to 64 KiB,
+ * by at most 6.25 % up to 1 MiB, beyond that to 512 bytes. Any alignment up to
+ * 2 MiB. A free with no stream named uses the allocation stream. Addresses that
+ * cannot be a block of the pool are refused; a double free or a wrong size of
+ * the same segment is not noticed.
  * Capturing streams are refused. The upstream is retained. `options` may be
  * NULL. An upstream that is bound to no device is used with streams of the
  * device that is current at creation.
