@@ -2,6 +2,8 @@
 /*
  * pool: what it says about itself.
  */
+#include <stdio.h>
+
 #include "lib/error.h"
 #include "lib/resource.h"
 #include "resources/pool/pool.h"
@@ -50,19 +52,32 @@ ccmr_status ccmr__pool_stats(void *object, ccmr_stats *stats)
         atomic_load_explicit(&pool->reserved, memory_order_relaxed);
     stats->peak_reserved_bytes =
         atomic_load_explicit(&pool->peak_reserved, memory_order_relaxed);
+    if (stats->peak_reserved_bytes < stats->reserved_bytes) {
+        /* Growth that is under way is reserved, and no peak yet. */
+        stats->peak_reserved_bytes = stats->reserved_bytes;
+    }
     stats->pending_bytes = ccmr__pool_pending(pool);
     stats->exact |= CCMR_STAT_RESERVED_BYTES | CCMR_STAT_PEAK_RESERVED_BYTES;
     return CCMR_SUCCESS;
 }
 
-void ccmr__pool_explain(ccmr__pool *pool)
+void ccmr__pool_explain(ccmr__pool *pool, size_t bytes)
 {
     ccmr_error_detail *detail = ccmr__error();
+    char last[sizeof(detail->message)];
     size_t reserved =
         atomic_load_explicit(&pool->reserved, memory_order_relaxed);
     size_t free_bytes = ccmr__pool_free_bytes(pool);
     size_t hard = atomic_load_explicit(&pool->hard, memory_order_relaxed);
 
+    if (detail->requested != bytes) {
+        /* The last thing that was tried was a part of it, or more. */
+        (void)snprintf(last, sizeof(last), "%s", detail->message);
+        (void)snprintf(detail->message, sizeof(detail->message),
+                       "no room for a block of %zu bytes; at last: %.190s",
+                       bytes, last);
+    }
+    detail->requested = 0; /* as it was asked: whoever called knows */
     detail->reserved = reserved;
     detail->live = reserved > free_bytes ? reserved - free_bytes : 0;
     detail->largest_free = largest_free(pool);

@@ -301,6 +301,6 @@ ccmr_status ccmr__pool_audit(void *object);
 ccmr_status ccmr__pool_would_fit(void *object, size_t bytes,
                                  ccmr_stream stream, int *fits);
 /** Fill the numbers of an out-of-memory's detail. */
-void ccmr__pool_explain(ccmr__pool *pool);
+void ccmr__pool_explain(ccmr__pool *pool, size_t bytes);
 
 #endif /* CCMR_RESOURCES_POOL_POOL_H */

@@ -362,7 +362,6 @@ static ccmr_status commit(growth *g)
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    ccmr__pool_note_peak(g->pool);
     ccmr__pool_range_lock(range);
     ccmr__pool_mark_pages(range, page, pages, CCMR__POOL_TAKEN);
     ccmr__pool_range_unlock(range);
@@ -642,6 +641,7 @@ static ccmr_status settle(growth *g, ccmr_status status)
     unsigned i;
 
     give_rest(g);
+    ccmr__pool_note_peak(g->pool);
     ccmr__pool_lane_lock(g->lane);
     account(g);
     if (status == CCMR_SUCCESS && g->of != NULL) {

@@ -39,7 +39,7 @@
 /* Other lanes that a request looks into. */
 #define LANES_MOST 64u
 /* Tries while other threads keep bringing and taking memory. */
-#define ROUNDS 16
+#define ROUNDS 4
 
 typedef ccmr__pool_request request;
 
@@ -539,10 +539,27 @@ static ccmr_status serve_slowly(request *of)
     return status;
 }
 
+/* Nothing helped. What came on the way, and was not enough, goes again: a
+ * request that is refused has taken nothing. */
+static void refuse(request *of, size_t reserved)
+{
+    ccmr_error_detail told = *ccmr__error();
+    ccmr_status refused = CCMR_SUCCESS;
+
+    if (atomic_load_explicit(&of->pool->reserved, memory_order_relaxed) >
+        reserved) {
+        (void)ccmr__pool_release(of->pool, reserved, &refused);
+    }
+    *ccmr__error() = told;
+    ccmr__pool_explain(of->pool, of->bytes);
+}
+
 static ccmr_status __attribute__((noinline)) serve_other(request *of)
 {
     /* What fails on the way to a success is nobody's last error. */
     ccmr_error_detail before = *ccmr__error();
+    size_t before_reserved =
+        atomic_load_explicit(&of->pool->reserved, memory_order_relaxed);
     ccmr__scope scope;
     ccmr_status status =
         ccmr__scope_enter(&scope, of->pool->device, CCMR__SCOPE_RELAXED);
@@ -551,12 +568,12 @@ static ccmr_status __attribute__((noinline)) serve_other(request *of)
         return status;
     }
     status = serve_slowly(of);
-    ccmr__scope_leave(&scope);
     if (status == CCMR_SUCCESS) {
         *ccmr__error() = before;
     } else if (is_full(status)) {
-        ccmr__pool_explain(of->pool);
+        refuse(of, before_reserved);
     }
+    ccmr__scope_leave(&scope);
     return status;
 }
 
