@@ -20,7 +20,7 @@
 /* Holes that are looked at. */
 #define HOLES_MOST 256u
 /* No handle is more than such a part. */
-#define PARTS_OF_A_BUDGET 2048u
+#define PARTS_OF_A_BUDGET 4096u
 #define PARTS_OF_A_POOL 32u
 
 /* A place for a request, and what is free beside it. */

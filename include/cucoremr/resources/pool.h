@@ -41,7 +41,7 @@ typedef struct ccmr_pool_options {
     ccmr_pool_access access;
     /** Over an upstream that offers address ranges (`virtual`): most bytes of
      * a piece of memory that comes and goes alone, rounded down to a power of
-     * two pages, at least one. 0: up to 64 MiB, no more than a 2048th of
+     * two pages, at least one. 0: up to 64 MiB, no more than a 4096th of
      * `hard` or, without, a 32nd of what is reserved. */
     size_t handle;
     ccmr_pool_move move;
