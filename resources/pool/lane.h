@@ -8,7 +8,8 @@
  *
  * A free that reaches the set gets the lane's next number. An event that is
  * recorded after the lane gave number n covers all up to n: it is `ready` for
- * them all. No events are recorded while a pool has seen one stream; then when
+ * them all. While a pool has seen one stream no events are recorded if it is
+ * registered, and few if it is not; then when
  * enough bytes are not covered, in a call that was given the stream, never for
  * each free. Memory that is not covered serves its own stream only, unless the
  * stream is registered: then whoever wants it records the event.

@@ -13,6 +13,9 @@
 #define SHARE 16u
 #define SHARE_OF_MANY 64u
 #define LEAST_SHARE ((size_t)4 << 20)
+/* How much rarer events are while there is one stream, if it is not
+ * registered. */
+#define ALONE 4u
 
 ccmr_status ccmr__pool_resolve(ccmr__pool *pool, ccmr_stream stream,
                                ccmr__stream_use *use,
@@ -453,6 +456,15 @@ deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
     }
     free_to_cache(pool, who.cache, who.use.handle, ptr, bytes,
                   ccmr__pool_rounded(bytes));
+    if (who.record == NULL && atomic_load_explicit(&who.lane->uncovered_bytes,
+                                                   memory_order_relaxed) /
+                                      ALONE >
+                                  atomic_load_explicit(&pool->uncovered_most,
+                                                       memory_order_relaxed)) {
+        /* Should the stream free nothing any more when others come, nobody
+         * could have what it left. */
+        cover(who.lane, who.use.handle);
+    }
     if (stream == CCMR_STREAM_PER_THREAD && bytes > CCMR__POOL_MIDDLE) {
         /* Its thread may end, and nobody else can name its stream. */
         ccmr__pool_enter(who.cache);
