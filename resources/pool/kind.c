@@ -282,6 +282,13 @@ static ccmr_status make(ccmr_resource *upstream, ccmr__device *device,
     if (status != CCMR_SUCCESS) {
         return status;
     }
+    if (options->access == CCMR_POOL_ACCESS_HOST &&
+        !properties.host_accessible) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: access=host: the host cannot touch memory of "
+                          "%s",
+                          ccmr_resource_name(upstream));
+    }
     self = calloc(1, sizeof(*self));
     if (self == NULL) {
         goto err_memory;

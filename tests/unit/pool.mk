@@ -22,7 +22,8 @@ criterion_tests += \
 	tests/unit/pool_extent_random_test \
 	tests/unit/pool_extent_test \
 	tests/unit/pool_streams_test \
-	tests/unit/pool_test
+	tests/unit/pool_test \
+	tests/unit/pool_use_test
 
 pool_books = tests/unit/pool_books.c tests/unit/pool_books.h
 pool_books_wrap = -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
@@ -51,6 +52,10 @@ tests_unit_pool_streams_test_SOURCES = tests/unit/pool_streams_test.c \
 	tests/support/told.c tests/support/told.h
 tests_unit_pool_streams_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_pool_streams_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+tests_unit_pool_use_test_SOURCES = tests/unit/pool_use_test.c
+tests_unit_pool_use_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_use_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
 tests_unit_pool_test_SOURCES = tests/unit/pool_test.c \
 	tests/support/puppet.c tests/support/puppet.h

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool as programs use it, with what they need not know about it: memory must
+ * not multiply by streams, threads or refusals. The simulated driver runs work
+ * late and checks its order.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/leaf.h"
+
+#include <cucoremr/resources/pool.h>
+
+#include "tests/unit/adaptor.h"
+
+#define UNIT (2 * MIB)
+
+static const ccmr_sim_table *sim;
+static ccmr_resource *made;
+
+static void start(void)
+{
+    sim = leaf_start();
+    (void)sim->set_mode(CCMR_SIM_LATE);
+    (void)sim->set_wait_limit(5000);
+    (void)sim->check_order(1);
+    (void)alarm(60);
+}
+
+static void end(void)
+{
+    MUST(made == NULL || ccmr_resource_audit(made) == CCMR_SUCCESS);
+    ccmr_resource_release(made);
+    MUST(sim->hazards() == 0);
+    MUST(leaf_census().plain_blocks == 0);
+    MUST(leaf_census().pieces == 0);
+    leaf_end();
+}
+
+TestSuite(pool_use, .init = start, .fini = end);
+
+static void make(const char *text)
+{
+    GOOD(ccmr_stack_create(text, &made));
+}
+
+static ccmr_stream registered(void)
+{
+    ccmr_stream stream;
+
+    GOOD(ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING, &stream));
+    return stream;
+}
+
+static void *take_used(size_t bytes, ccmr_stream stream)
+{
+    void *ptr = take_on(made, bytes, stream);
+
+    cr_assert_eq(sim->used((uint64_t)(uintptr_t)ptr, bytes, stream), 0);
+    return ptr;
+}
+
+static void give_on(void *ptr, size_t bytes, ccmr_stream stream)
+{
+    GOOD(ccmr_resource_deallocate(made, ptr, bytes, 0, stream));
+}
+
+static size_t reserved(void)
+{
+    return stats_of(made).reserved_bytes;
+}
+
+/* A cache keeps one block whatever its size, but the thread that needs another
+ * one elsewhere looks there first. */
+Test(pool_use, one_large_block_on_many_streams)
+{
+    ccmr_stream streams[8];
+    int i;
+
+    make("pool | device_plain");
+    for (i = 0; i < 8; i++) {
+        streams[i] = registered();
+    }
+    for (i = 0; i < 24; i++) {
+        give_on(take_used(300 * MIB, streams[i % 8]), 300 * MIB,
+                streams[i % 8]);
+    }
+    cr_assert_leq(reserved(), 300 * MIB);
+    for (i = 0; i < 8; i++) {
+        GOOD(ccmr_stream_destroy(streams[i]));
+    }
+}
+
+/* A small block that the device still uses must not make the rest of its
+ * segment wait: each further one would take a segment. */
+Test(pool_use, small_pinned_blocks_of_a_busy_stream)
+{
+    ccmr_stream busy = registered();
+    int i;
+
+    make("pool | legacy_pinned");
+    cr_assert_eq(sim->stall(busy), 0);
+    for (i = 0; i < 1000; i++) {
+        give_on(take_used(1000, busy), 1000, busy);
+    }
+    cr_assert_leq(reserved(), 2 * UNIT);
+    cr_assert_eq(sim->release(busy), 0);
+    GOOD(ccmr_stream_destroy(busy));
+}
+
+static void *use_token(void *argument)
+{
+    (void)argument;
+    give_on(take_on(made, 8 * MIB, CCMR_STREAM_PER_THREAD), 8 * MIB,
+            CCMR_STREAM_PER_THREAD);
+    GOOD(ccmr_stream_synchronize(CCMR_STREAM_PER_THREAD, 0));
+    return NULL;
+}
+
+/* Nobody can name the stream of a thread that has ended. */
+Test(pool_use, per_thread_streams_of_ended_threads)
+{
+    int i;
+
+    make("pool | device_plain");
+    for (i = 0; i < 50; i++) {
+        pthread_t thread;
+
+        cr_assert_eq(pthread_create(&thread, NULL, use_token, NULL), 0);
+        cr_assert_eq(pthread_join(thread, NULL), 0);
+    }
+    cr_assert_leq(reserved(), 64 * MIB);
+}
+
+/* "Ready" speaks of the free's own work; a use that was noted is waited for. */
+static void ready_with_a_use(int held)
+{
+    ccmr_stream user = registered();
+    ccmr_stream other = registered();
+    void *ptr = take_used(UNIT, other);
+
+    GOOD(ccmr_stream_synchronize(other, 0));
+    cr_assert_eq(sim->stall(user), 0);
+    cr_assert_eq(sim->used((uint64_t)(uintptr_t)ptr, UNIT, user), 0);
+    if (held) {
+        GOOD(ccmr_resource_hold_until_free(made, ptr, user));
+    } else {
+        GOOD(ccmr_resource_note_use(made, ptr, user));
+    }
+    give_on(ptr, UNIT, CCMR_STREAM_READY);
+    GOOD(ccmr_resource_trim(made, 0, NULL));
+    cr_assert_eq(reserved(), UNIT);
+    give_on(take_used(UNIT, other), UNIT, other);
+    cr_assert_eq(sim->release(user), 0);
+    GOOD(ccmr_stream_destroy(user));
+    GOOD(ccmr_stream_destroy(other));
+}
+
+Test(pool_use, ready_with_noted_uses)
+{
+    make("pool hard=2MiB | device_plain");
+    ready_with_a_use(0);
+    ready_with_a_use(1);
+}
+
+/* A request that cannot be served leaves no more reserved than before. */
+static void refused_without_a_trace(const char *text)
+{
+    ccmr_stream stream = registered();
+    ccmr_device_info info = {.size = sizeof(info)};
+    size_t total;
+    void *ptr;
+
+    GOOD(ccmr_device_describe(0, &info));
+    total = info.total_bytes;
+    make(text);
+    ptr = take_used(total / 2, stream);
+    BAD(ccmr_resource_allocate(made, total, 0, stream, &ptr),
+        CCMR_ERROR_OUT_OF_DEVICE_MEMORY);
+    cr_assert_eq(ccmr_last_error()->requested, total);
+    cr_assert_leq(reserved(), total / 2 + UNIT);
+    cr_assert_leq(stats_of(made).peak_reserved_bytes, total);
+    give_on(ptr, total / 2, stream);
+    GOOD(ccmr_stream_destroy(stream));
+}
+
+Test(pool_use, refused_over_virtual)
+{
+    refused_without_a_trace("pool | virtual");
+}
+
+Test(pool_use, refused_over_plain)
+{
+    refused_without_a_trace("pool | device_plain");
+}
+
+/* What a cache knows of a segment ends with it. */
+Test(pool_use, freed_again_after_a_trim)
+{
+    ccmr_stream stream = registered();
+    void *ptr;
+
+    make("pool | device_plain");
+    ptr = take_used(1000, stream);
+    give_on(ptr, 1000, stream);
+    GOOD(ccmr_stream_synchronize(stream, 0));
+    (void)sim->run(UINT64_MAX);
+    GOOD(ccmr_resource_trim(made, 0, NULL));
+    (void)sim->run(UINT64_MAX);
+    GOOD(ccmr_resource_trim(made, 0, NULL));
+    cr_assert_eq(reserved(), 0u);
+    BAD(ccmr_resource_deallocate(made, ptr, 1000, 0, stream),
+        CCMR_ERROR_INVALID_POINTER);
+    GOOD(ccmr_stream_destroy(stream));
+}
+
+Test(pool_use, options_without_a_meaning)
+{
+    ccmr_resource *none = NULL;
+
+    BAD(ccmr_stack_create("pool access=host | device_plain", &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert(strstr(ccmr_last_error()->message, "access=host") != NULL);
+    BAD(ccmr_stack_create("pool soft=-5 | device_plain", &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert(strstr(ccmr_last_error()->message, "soft=-5") != NULL);
+    cr_assert(none == NULL);
+}
