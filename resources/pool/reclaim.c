@@ -18,6 +18,8 @@
  *
  * CCMR_ERROR_BUSY stands for "none here" between these steps.
  */
+#include <sched.h>
+
 #include "lib/error.h"
 #include "resources/pool/pool.h"
 
@@ -40,6 +42,8 @@
 #define LANES_MOST 64u
 /* Tries while other threads keep bringing and taking memory. */
 #define ROUNDS 4
+/* Tries beside threads that grow. */
+#define PATIENCE 32
 
 typedef ccmr__pool_request request;
 
@@ -370,7 +374,19 @@ static size_t soft_budget(request *of)
     return budget > pool->options.initial ? budget : pool->options.initial;
 }
 
-static ccmr_status grow_softly(request *of)
+/* Whoever grows has memory in hand that is in no set: beside it nobody
+ * concludes that there is none. */
+static void begin_growth(ccmr__pool *pool)
+{
+    atomic_fetch_add_explicit(&pool->growing, 1, memory_order_relaxed);
+}
+
+static void end_growth(ccmr__pool *pool)
+{
+    atomic_fetch_sub_explicit(&pool->growing, 1, memory_order_release);
+}
+
+static ccmr_status grow_up_to_soft(request *of)
 {
     ccmr__pool *pool = of->pool;
     size_t soft = soft_budget(of);
@@ -392,6 +408,16 @@ static ccmr_status grow_softly(request *of)
     return grow(of, step <= soft - reserved ? step : exact);
 }
 
+static ccmr_status grow_softly(request *of)
+{
+    ccmr_status status;
+
+    begin_growth(of->pool);
+    status = grow_up_to_soft(of);
+    end_growth(of->pool);
+    return status;
+}
+
 static int is_full(ccmr_status status)
 {
     return status == CCMR_ERROR_OUT_OF_DEVICE_MEMORY ||
@@ -400,7 +426,7 @@ static int is_full(ccmr_status status)
 }
 
 /* In whole units, else exactly what is needed. */
-static ccmr_status grow_hard(request *of)
+static ccmr_status grow_up_to_hard(request *of)
 {
     size_t exact = up(of->bytes, UNIT);
     ccmr_status status;
@@ -412,6 +438,16 @@ static ccmr_status grow_hard(request *of)
     if (is_full(status) && exact != of->bytes) {
         status = grow(of, of->bytes);
     }
+    return status;
+}
+
+static ccmr_status grow_hard(request *of)
+{
+    ccmr_status status;
+
+    begin_growth(of->pool);
+    status = grow_up_to_hard(of);
+    end_growth(of->pool);
     return status;
 }
 
@@ -514,10 +550,11 @@ static ccmr_status make_room(request *of, ccmr_status status)
 static ccmr_status serve_slowly(request *of)
 {
     ccmr__pool *pool = of->pool;
+    int patience = PATIENCE;
     ccmr_status status;
-    int round;
+    int round = 0;
 
-    for (round = 0; round < ROUNDS; round++) {
+    do {
         uint64_t before =
             atomic_load_explicit(&pool->changes, memory_order_relaxed);
 
@@ -531,11 +568,17 @@ static ccmr_status serve_slowly(request *of)
         if (status != CCMR_ERROR_BUSY && !is_full(status)) {
             return status;
         }
-        if (atomic_load_explicit(&pool->changes, memory_order_relaxed) ==
-            before) {
+        if (patience > 0 &&
+            atomic_load_explicit(&pool->growing, memory_order_acquire) != 0) {
+            patience--;
+            sched_yield();
+        } else if (atomic_load_explicit(&pool->changes,
+                                        memory_order_relaxed) == before) {
             break;
+        } else {
+            round++;
         }
-    }
+    } while (round < ROUNDS);
     return status;
 }
 

@@ -301,12 +301,12 @@ static inline int needs_cover(const ccmr__pool *pool,
                               const ccmr__pool_lane *lane)
 {
     return __builtin_expect(
-        atomic_load_explicit(&pool->many, memory_order_relaxed) != 0 &&
-            atomic_load_explicit(&lane->uncovered_bytes,
-                                 memory_order_relaxed) >
-                atomic_load_explicit(&pool->uncovered_most,
-                                     memory_order_relaxed),
-        0);
+               atomic_load_explicit(&pool->many, memory_order_relaxed) != 0 &&
+                   atomic_load_explicit(&lane->uncovered_bytes,
+                                        memory_order_relaxed) >
+                       atomic_load_explicit(&pool->uncovered_most,
+                                            memory_order_relaxed),
+               0) != 0;
 }
 
 /* No cache: straight to the lane, with an event where the host has to know. */
