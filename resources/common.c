@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/error.h"
+#include "lib/resource.h"
 #include "lib/stream.h"
 
 ccmr_status ccmr__value_device(const ccmr_option_value *value, int *ordinal)
@@ -93,4 +94,31 @@ void ccmr__stats_nothing_kept(ccmr_stats *stats)
     stats->reserved_bytes = stats->live_bytes;
     stats->pending_bytes = 0;
     stats->exact |= CCMR_STAT_RESERVED_BYTES | CCMR_STAT_PENDING_BYTES;
+}
+
+ccmr_status ccmr__choose_allocation_stream(void *object,
+                                           const ccmr_block *block,
+                                           ccmr_stream requested,
+                                           ccmr_stream *chosen)
+{
+    (void)object;
+    if (requested == CCMR_STREAM_UNSET) {
+        requested = block->allocation_stream;
+    }
+    if (requested == CCMR_STREAM_UNSET) {
+        return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
+                          "no stream was named for the free, and the block's "
+                          "allocation stream is not known");
+    }
+    *chosen = requested;
+    return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__upstream_device(ccmr_resource *upstream,
+                                  ccmr__device **device)
+{
+    int ordinal = ccmr__resource_device(upstream);
+
+    return ccmr__device_use(ordinal >= 0 ? ordinal : CCMR_DEVICE_CURRENT,
+                            device);
 }

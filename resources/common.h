@@ -28,6 +28,22 @@ ccmr_status ccmr__option_find(const ccmr_kind *kind, const char *name,
                               size_t *index);
 
 /**
+ * The choose_free_stream op of what frees in stream order: the requested
+ * stream, else the one that the block was allocated on.
+ */
+ccmr_status ccmr__choose_allocation_stream(void *object,
+                                           const ccmr_block *block,
+                                           ccmr_stream requested,
+                                           ccmr_stream *chosen);
+
+/**
+ * The device whose streams an adaptor works with: the upstream's, or where it
+ * is bound to none the current one.
+ */
+ccmr_status ccmr__upstream_device(ccmr_resource *upstream,
+                                  ccmr__device **device);
+
+/**
  * Before a synchronous free, in the device's context: check the stream, and
  * wait until the work that is queued on it is finished. CCMR_STREAM_READY
  * needs neither.

@@ -41,24 +41,6 @@ static void pool_destroy(void *object)
     ccmr_resource_release(upstream);
 }
 
-static ccmr_status pool_choose_free_stream(void *object,
-                                           const ccmr_block *block,
-                                           ccmr_stream requested,
-                                           ccmr_stream *chosen)
-{
-    (void)object;
-    if (requested == CCMR_STREAM_UNSET) {
-        requested = block->allocation_stream;
-    }
-    if (requested == CCMR_STREAM_UNSET) {
-        return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
-                          "no stream was named for the free, and the block's "
-                          "allocation stream is not known");
-    }
-    *chosen = requested;
-    return CCMR_SUCCESS;
-}
-
 static ccmr_status pool_describe(void *object, ccmr_properties *properties)
 {
     ccmr__pool *self = object;
@@ -212,7 +194,7 @@ static const ccmr_resource_ops pool_ops = {
     .allocate = ccmr__pool_allocate,
     .deallocate = ccmr__pool_deallocate,
     .destroy = pool_destroy,
-    .choose_free_stream = pool_choose_free_stream,
+    .choose_free_stream = ccmr__choose_allocation_stream,
     .describe = pool_describe,
     .upstream = pool_upstream,
     .trim = ccmr__pool_trim,
@@ -327,15 +309,6 @@ static size_t initial_of(const ccmr__pool_options *options)
                : options->initial + more;
 }
 
-/* An upstream that is bound to no device: streams of the current one. */
-static ccmr_status find_device(ccmr_resource *upstream, ccmr__device **device)
-{
-    int ordinal = ccmr__resource_device(upstream);
-
-    return ccmr__device_use(ordinal >= 0 ? ordinal : CCMR_DEVICE_CURRENT,
-                            device);
-}
-
 static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
                           const ccmr__pool_options *options,
                           ccmr_resource **resource)
@@ -434,7 +407,7 @@ ccmr_status ccmr_pool_create(ccmr_resource *upstream,
         status = read_options(options, &known);
     }
     if (status == CCMR_SUCCESS) {
-        status = find_device(upstream, &device);
+        status = ccmr__upstream_device(upstream, &device);
     }
     if (status != CCMR_SUCCESS) {
         return status;
@@ -449,7 +422,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
 {
     ccmr__pool_options options;
     ccmr__device *device;
-    ccmr_status status = find_device(upstreams[0], &device);
+    ccmr_status status = ccmr__upstream_device(upstreams[0], &device);
     int64_t soft = values[OPTION_SOFT].integer;
 
     (void)kind;

@@ -43,23 +43,6 @@ static void so_destroy(void *object)
     so_free(self);
 }
 
-static ccmr_status so_choose_free_stream(void *object, const ccmr_block *block,
-                                         ccmr_stream requested,
-                                         ccmr_stream *chosen)
-{
-    (void)object;
-    if (requested == CCMR_STREAM_UNSET) {
-        requested = block->allocation_stream;
-    }
-    if (requested == CCMR_STREAM_UNSET) {
-        return ccmr__fail(CCMR_ERROR_INVALID_STREAM,
-                          "no stream was named for the free, and the block's "
-                          "allocation stream is not known");
-    }
-    *chosen = requested;
-    return CCMR_SUCCESS;
-}
-
 static ccmr_status so_describe(void *object, ccmr_properties *properties)
 {
     ccmr__so *self = object;
@@ -206,7 +189,7 @@ static const ccmr_resource_ops so_ops = {
     .allocate = ccmr__so_allocate,
     .deallocate = ccmr__so_deallocate,
     .destroy = so_destroy,
-    .choose_free_stream = so_choose_free_stream,
+    .choose_free_stream = ccmr__choose_allocation_stream,
     .describe = so_describe,
     .upstream = so_upstream,
     .trim = ccmr__so_trim,
@@ -225,15 +208,6 @@ static ccmr_status read_options(const ccmr_stream_ordered_options *from,
                         : ccmr__struct_read(options, sizeof(*options), from,
                                             sizeof(*options),
                                             "ccmr_stream_ordered_options");
-}
-
-/* An upstream that is bound to no device: streams of the current one. */
-static ccmr_status find_device(ccmr_resource *upstream, ccmr__device **device)
-{
-    int ordinal = ccmr__resource_device(upstream);
-
-    return ccmr__device_use(ordinal >= 0 ? ordinal : CCMR_DEVICE_CURRENT,
-                            device);
 }
 
 static ccmr_status make(ccmr_resource *upstream, ccmr__device *device,
@@ -318,7 +292,7 @@ ccmr_status ccmr_stream_ordered_create(
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    status = find_device(upstream, &device);
+    status = ccmr__upstream_device(upstream, &device);
     if (status != CCMR_SUCCESS) {
         return status;
     }
@@ -331,7 +305,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
                                     size_t count, ccmr_resource **resource)
 {
     ccmr__device *device;
-    ccmr_status status = find_device(upstreams[0], &device);
+    ccmr_status status = ccmr__upstream_device(upstreams[0], &device);
 
     (void)kind;
     (void)count;

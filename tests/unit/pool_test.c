@@ -91,42 +91,6 @@ static ccmr_trim_result trim(size_t keep)
     return result;
 }
 
-/* ---- sizes ------------------------------------------------------------------- */
-
-/* J3: a class holds every size that maps to it, and no smaller one does. */
-Test(pool_sizes, classes_hold_their_sizes)
-{
-    size_t bytes;
-    unsigned i;
-
-    for (i = 0; i < CCMR__POOL_CLASSES; i++) {
-        bytes = ccmr__pool_class_bytes(i);
-        cr_assert_eq(ccmr__pool_class(bytes), i);
-        cr_assert_eq(ccmr__pool_rounded(bytes), bytes);
-        cr_assert_eq(bytes % CCMR__POOL_GRANULE, 0u);
-        if (i + 1 < CCMR__POOL_CLASSES) {
-            cr_assert_eq(ccmr__pool_class(bytes + 1), i + 1);
-        }
-    }
-    for (bytes = 1; bytes <= CCMR__POOL_SMALL; bytes++) {
-        cr_assert_geq(ccmr__pool_rounded(bytes), bytes);
-        /* At most a quarter more, beyond the granules. */
-        cr_assert_leq(ccmr__pool_rounded(bytes),
-                      bytes + bytes / 4 + CCMR__POOL_GRANULE);
-    }
-    for (; bytes <= CCMR__POOL_MIDDLE; bytes += 255) {
-        size_t rounded = ccmr__pool_rounded(bytes);
-
-        cr_assert_geq(rounded, bytes);
-        cr_assert_leq(rounded, bytes + bytes / 16);
-        cr_assert_eq(ccmr__pool_rounded(rounded), rounded);
-    }
-    cr_assert_eq(ccmr__pool_rounded(CCMR__POOL_MIDDLE), CCMR__POOL_MIDDLE);
-    cr_assert_eq(ccmr__pool_rounded(CCMR__POOL_MIDDLE + 1),
-                 CCMR__POOL_MIDDLE + CCMR__POOL_STEP);
-    cr_assert_eq(ccmr__pool_rounded(CCMR__POOL_MOST), CCMR__POOL_MOST);
-}
-
 /* J3: blocks of all sizes around the edges of classes at once; each has its
  * own bytes. */
 Test(pool, blocks_do_not_overlap)
