@@ -209,21 +209,29 @@ ccmr_status ccmr__pool_record_held(ccmr__pool *pool, ccmr__pool_lane *lane,
 
 /* ---- the free -------------------------------------------------------------------- */
 
+/* In a scope: what a free of this moment waits for. A held use gets its event,
+ * and stays held: should the free be refused, a later one waits for more. */
+static ccmr_status number_now(const ccmr__pool_note *note, uint64_t *number)
+{
+    *number = note->number;
+    if (*number != 0) {
+        return CCMR_SUCCESS;
+    }
+    *number = next_number(note->lane);
+    return ccmr__pool_record(note->lane, note->stream);
+}
+
 /* In a scope: the free's stream waits for one use. */
-static ccmr_status wait_for(ccmr__pool_note *note, const ccmr__pool_lane *own,
-                            CUstream stream)
+static ccmr_status wait_for(const ccmr__pool_note *note,
+                            const ccmr__pool_lane *own, CUstream stream)
 {
     ccmr__pool_waits waits = {.count = 1, .lanes = {note->lane}};
-    ccmr_status status = CCMR_SUCCESS;
+    ccmr_status status;
 
     if (note->lane == own) {
         return CCMR_SUCCESS;
     }
-    waits.numbers[0] = note->number;
-    if (note->number == 0) {
-        waits.numbers[0] = next_number(note->lane);
-        status = ccmr__pool_record(note->lane, note->stream);
-    }
+    status = number_now(note, &waits.numbers[0]);
     return status == CCMR_SUCCESS ? ccmr__pool_follow(&waits, own, stream)
                                   : status;
 }
@@ -256,31 +264,16 @@ ccmr_status ccmr__pool_follow_notes(ccmr__pool *pool, void *ptr,
     return status;
 }
 
-/* In a scope: a held use gets its event. */
-static ccmr_status end_hold(ccmr__pool_note *note)
+/* In a scope. Where there is no room for a wait it is waited for here. */
+static ccmr_status add_wait(const ccmr__pool_note *note,
+                            ccmr__pool_waits *waits)
 {
     uint64_t number;
-    ccmr_status status;
-
-    if (note->number != 0) {
-        return CCMR_SUCCESS;
-    }
-    number = next_number(note->lane);
-    status = ccmr__pool_record(note->lane, note->stream);
-    if (status == CCMR_SUCCESS) {
-        note->number = number;
-    }
-    return status;
-}
-
-/* In a scope. Where there is no room for a wait it is waited for here. */
-static ccmr_status add_wait(ccmr__pool_note *note, ccmr__pool_waits *waits)
-{
-    ccmr_status status = end_hold(note);
+    ccmr_status status = number_now(note, &number);
 
     if (status == CCMR_SUCCESS &&
-        !ccmr__pool_waits_add(waits, note->lane, note->number)) {
-        status = ccmr__pool_finish(note->lane, note->number);
+        !ccmr__pool_waits_add(waits, note->lane, number)) {
+        status = ccmr__pool_finish(note->lane, number);
     }
     return status;
 }
