@@ -165,7 +165,8 @@ static void add_lane(totals *sum, const ccmr__pool_lane *lane)
 /*
  * free + out = what segments brought, to the byte, and a record for every
  * piece that is out: blocks, cached or live, and what is on its way from one
- * lane to another or to the upstream.
+ * lane to another or to the upstream. Records that a call carries from one
+ * lane to another were counted as back where they came from.
  */
 ccmr_status ccmr__pool_audit(void *object)
 {
@@ -173,6 +174,7 @@ ccmr_status ccmr__pool_audit(void *object)
     totals sum = {.good = 1};
     ccmr__pool_lane *first;
     ccmr__pool_lane *lane;
+    size_t carried;
     size_t brought;
     size_t handles;
 
@@ -184,6 +186,9 @@ ccmr_status ccmr__pool_audit(void *object)
         add_lane(&sum, lane);
     }
     add_lane(&sum, pool->common);
+    carried = atomic_load_explicit(&pool->carried, memory_order_relaxed);
+    sum.blocks += (ptrdiff_t)carried;
+    sum.spare += carried;
     brought = atomic_load_explicit(&pool->brought, memory_order_relaxed);
     handles =
         pool->range != NULL ? ccmr__pool_range_bytes(pool->range) : brought;

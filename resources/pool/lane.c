@@ -275,13 +275,32 @@ void ccmr__pool_poll_idle(ccmr__pool *pool)
 
 /* ---- pieces -------------------------------------------------------------------- */
 
+size_t ccmr__pool_carry(ccmr__pool_lane *lane, size_t most,
+                        ccmr__pool_extent **records)
+{
+    size_t count = ccmr__pool_give_records(&lane->set, most, records);
+
+    atomic_fetch_add_explicit(&lane->pool->carried, count,
+                              memory_order_relaxed);
+    return count;
+}
+
+void ccmr__pool_carried(ccmr__pool_lane *lane, ccmr__pool_extent *records,
+                        size_t count)
+{
+    ccmr__pool_lane_lock(lane);
+    ccmr__pool_take_records(&lane->set, records, count);
+    atomic_fetch_sub_explicit(&lane->pool->carried, count,
+                              memory_order_relaxed);
+    ccmr__pool_lane_unlock(lane);
+}
+
 static size_t fetch_from(ccmr__pool_lane *lane, ccmr__pool_extent **records)
 {
     size_t count;
 
     ccmr__pool_lane_lock(lane);
-    count =
-        ccmr__pool_give_records(&lane->set, lane->set.spare / 2 + 1, records);
+    count = ccmr__pool_carry(lane, lane->set.spare / 2 + 1, records);
     ccmr__pool_lane_unlock(lane);
     return count;
 }
@@ -324,9 +343,7 @@ void ccmr__pool_bring(ccmr__pool_lane *lane, const ccmr__pool_piece *piece,
             sched_yield();
             continue;
         }
-        ccmr__pool_lane_lock(lane);
-        ccmr__pool_take_records(&lane->set, records, count);
-        ccmr__pool_lane_unlock(lane);
+        ccmr__pool_carried(lane, records, count);
     }
     atomic_fetch_add_explicit(&lane->pool->changes, 1, memory_order_relaxed);
 }

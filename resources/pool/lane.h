@@ -122,6 +122,14 @@ void ccmr__pool_poll_idle(ccmr__pool *pool);
 void ccmr__pool_bring(ccmr__pool_lane *lane, const ccmr__pool_piece *piece,
                       size_t blocks);
 
+/** Spare records leave a lane, at most `most`, and are the call's: how many.
+ * Under the lane's lock. */
+size_t ccmr__pool_carry(ccmr__pool_lane *lane, size_t most,
+                        ccmr__pool_extent **records);
+/** And come to another. Not under a lock. */
+void ccmr__pool_carried(ccmr__pool_lane *lane, ccmr__pool_extent *records,
+                        size_t count);
+
 /** Is all of it known finished? Asks nobody; drops what is. */
 int ccmr__pool_settled(ccmr__pool_waits *waits);
 

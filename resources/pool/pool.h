@@ -121,6 +121,7 @@ struct ccmr__pool {
     _Atomic size_t peak_used; /* greatest reserved - free, when it grew */
     _Atomic size_t surplus;   /* of records: see extent.h */
     atomic_uint growing;      /* threads that have growth in hand */
+    _Atomic size_t carried;   /* records on their way from set to set */
     _Atomic uint64_t changes; /* times that memory came free */
 
     _Atomic size_t noted; /* notes that there are */

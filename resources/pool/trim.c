@@ -63,7 +63,7 @@ static size_t pick(ccmr__pool_lane *lane, const ccmr__pool_lane *own,
     /* Their records go with them. */
     *records = NULL;
     if (count > 0) {
-        (void)ccmr__pool_give_records(&lane->set, count, records);
+        (void)ccmr__pool_carry(lane, count, records);
     }
     return count;
 }
@@ -95,9 +95,7 @@ static void move_free(ccmr__pool_lane *from, ccmr__pool_lane *to,
         if (count == 0) {
             break;
         }
-        ccmr__pool_lane_lock(to);
-        ccmr__pool_take_records(&to->set, records, list_length(records));
-        ccmr__pool_lane_unlock(to);
+        ccmr__pool_carried(to, records, list_length(records));
         for (i = 0; i < count; i++) {
             ccmr__pool_bring(to, &pieces[i], 1);
         }

@@ -70,6 +70,16 @@ static void set_up_over(const char *text, size_t hard)
     make_pool(0, hard);
 }
 
+/* What is not as it should be is told. */
+static int audited(void)
+{
+    if (ccmr_resource_audit(pool) == CCMR_SUCCESS) {
+        return 1;
+    }
+    tap_diag("audit: %s", ccmr_last_error()->message);
+    return 0;
+}
+
 static ccmr_stats figures(ccmr_resource *resource)
 {
     ccmr_stats stats = {.size = sizeof(stats)};
@@ -85,7 +95,7 @@ static void check_pool(const char *what, size_t hard, size_t given)
     ccmr_stats stats = figures(pool);
 
     tap_is_int(crew_faults(), 0, "%s: nothing went wrong", what);
-    tap_ok(ccmr_resource_audit(pool) == CCMR_SUCCESS, "%s: audit", what);
+    tap_ok(audited(), "%s: audit", what);
     tap_is_size(stats.live_blocks, 0, "%s: nothing is live", what);
     tap_is_size(stats.reserved_bytes, given,
                 "%s: reserved is what the upstream gave", what);
@@ -342,7 +352,7 @@ static void audit_all_the_time(crew_member *self)
         ccmr_status status;
         int fits;
 
-        CREW_CHECK(ccmr_resource_audit(pool) == CCMR_SUCCESS);
+        CREW_CHECK(audited());
         CREW_CHECK(ccmr_resource_stats(pool, &stats) == CCMR_SUCCESS);
         CREW_CHECK(stats.peak_reserved_bytes >= stats.reserved_bytes);
         /* Where the pool cannot say, the puppet would have to. */
