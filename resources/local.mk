@@ -44,9 +44,12 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/pool.h \
 	resources/pool/range.c \
 	resources/pool/range.h \
+	resources/pool/range_fill.c \
 	resources/pool/range_give.c \
 	resources/pool/range_grow.c \
+	resources/pool/range_grow.h \
 	resources/pool/range_move.c \
+	resources/pool/range_place.c \
 	resources/pool/reclaim.c \
 	resources/pool/segment.c \
 	resources/pool/serve.c \

@@ -236,7 +236,7 @@ ccmr_status ccmr__pool_serve(ccmr__pool_request *request);
 /** Reserve the initial bytes, for whoever comes. */
 ccmr_status ccmr__pool_begin(ccmr__pool *pool, size_t bytes);
 
-/* ---- range.c, range_grow.c, range_give.c: see range.h -------------------------- */
+/* ---- range*.c: see range.h ----------------------------------------------------- */
 
 /** A range of the upstream, if it offers any. Without, the pool works by
  * segments. */
