@@ -238,7 +238,8 @@ CUresult sim_pool_grow(struct sim_pool *pool, size_t size)
     for (hole = pool->holes; hole != NULL; hole = hole->link_next) {
         size_t need = cost_of(pool, hole, size);
 
-        if (need < cost || (need == cost && hole->base < best->base)) {
+        if (need < cost ||
+            (need == cost && best != NULL && hole->base < best->base)) {
             best = hole;
             cost = need;
         }
