@@ -201,6 +201,22 @@ ccmr_status ccmr__stream_resolve(ccmr_stream stream, ccmr__device *device,
     return ccmr__stream_ask_id(stream, &use->id);
 }
 
+ccmr_status ccmr__stream_meet(ccmr_stream stream, ccmr__device *device)
+{
+    ccmr__stream_use use;
+    ccmr_status status;
+
+    if (stream == CCMR_STREAM_READY || ccmr__stream_is_token(stream) ||
+        __builtin_expect(ccmr__stream_find(stream) != NULL, 1)) {
+        return ccmr__stream_check(stream, device);
+    }
+    status = ccmr__stream_resolve(stream, device, &use);
+    if (status == CCMR_SUCCESS) {
+        (void)ccmr__stream_learn(stream, device, &use);
+    }
+    return status;
+}
+
 ccmr_status ccmr__stream_wait(ccmr_stream stream, ccmr__device *device)
 {
     ccmr__scope scope;

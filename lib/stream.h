@@ -111,6 +111,20 @@ static inline ccmr__stream_record *ccmr__stream_find(ccmr_stream stream)
 }
 
 /**
+ * Register a stream that was resolved and is not registered: whoever hands it
+ * to a resource with `streams=registered` has promised what
+ * ccmr_stream_register() asks for. No driver call. NULL without memory: then
+ * it stays what it is, and is asked each time.
+ */
+ccmr__stream_record *ccmr__stream_learn(ccmr_stream stream,
+                                        const ccmr__device *device,
+                                        ccmr__stream_use *use);
+
+/** ccmr__stream_check() of such a resource: a stream that it has not met is
+ * registered. */
+ccmr_status ccmr__stream_meet(ccmr_stream stream, ccmr__device *device);
+
+/**
  * Use a registered stream's handle in a call that was not given the stream:
  * 1, or 0 where the stream of that id is no longer registered or captures.
  * Until it is returned the stream is not retired and no capture on it begins:

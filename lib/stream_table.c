@@ -77,6 +77,24 @@ static ccmr_status record_add(ccmr_stream stream, uint64_t id, int device,
     return status;
 }
 
+ccmr__stream_record *ccmr__stream_learn(ccmr_stream stream,
+                                        const ccmr__device *device,
+                                        ccmr__stream_use *use)
+{
+    ccmr_error_detail before = *ccmr__error();
+    ccmr__stream_record *record = NULL;
+
+    if (record_add(stream, use->id, device->ordinal, 0) == CCMR_SUCCESS) {
+        record = ccmr__stream_find(stream);
+    }
+    if (record != NULL) {
+        use->id = record->id;
+        use->registered = 1;
+    }
+    *ccmr__error() = before;
+    return record;
+}
+
 /* ---- borrowing ----------------------------------------------------------------
  *
  *   borrower: borrowed++; still registered, not capturing? -> use; borrowed--

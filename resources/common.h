@@ -17,6 +17,20 @@
             "ordinal of the device; unset: the current context's, else 0"     \
     }
 
+/** Table entry of the option `streams`; its value is 1 for `registered`. */
+#define CCMR__OPTION_STREAMS                                                  \
+    {                                                                         \
+        "streams", CCMR_OPTION_CHOICE, "any", "any|registered",               \
+            "registered: all streams are retired before they are destroyed, " \
+            "and their captures announced; each is asked once"                \
+    }
+
+/** The text of that value. */
+static inline const char *ccmr__streams_name(int registered)
+{
+    return registered ? "registered" : "any";
+}
+
 /** Ordinal that a value of the option `device` stands for. */
 ccmr_status ccmr__value_device(const ccmr_option_value *value, int *ordinal);
 

@@ -37,7 +37,8 @@ enum {
     OPTION_RELEASE_THRESHOLD,
     OPTION_HANDLE_KINDS,
     OPTION_REUSE,
-    OPTION_GUARD
+    OPTION_GUARD,
+    OPTION_STREAMS
 };
 
 #define HANDLE_KIND_NAMES "posix_fd|win32|win32_kmt|fabric"
@@ -68,6 +69,7 @@ static const ccmr_option device_pool_options[] = {
     [OPTION_GUARD] = {"guard", CCMR_OPTION_BOOLEAN, "yes", NULL,
                       "keep captures in global mode, on any thread, from harm "
                       "by each call (18 ns)"},
+    [OPTION_STREAMS] = CCMR__OPTION_STREAMS,
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
@@ -128,6 +130,10 @@ static ccmr_status device_pool_option_get(void *object, const char *name,
     case OPTION_REUSE:
         add_reuse(self, &value);
         break;
+    case OPTION_STREAMS:
+        ccmr__text_add(&value, "%s",
+                       ccmr__streams_name(self->made.streams_registered));
+        break;
     default:
         ccmr__text_add(&value, "%s", self->guard ? "yes" : "no");
         break;
@@ -180,6 +186,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
     options.no_opportunistic = (reuse & REUSE_OPPORTUNISTIC) == 0;
     options.no_internal_dependencies = (reuse & REUSE_INTERNAL) == 0;
     options.no_guard = values[OPTION_GUARD].integer == 0;
+    options.streams_registered = values[OPTION_STREAMS].integer != 0;
     return ccmr_device_pool_create(record->ordinal, &options, resource);
 }
 

@@ -34,6 +34,14 @@ static inline int is_word(ccmr_stream stream)
     return (uintptr_t)stream + 2 <= (uintptr_t)CCMR_STREAM_PER_THREAD + 2;
 }
 
+static inline ccmr_status check(const ccmr__device_pool *self,
+                                ccmr_stream stream)
+{
+    return LIKELY(!self->made.streams_registered)
+               ? ccmr__stream_check(stream, self->device)
+               : ccmr__stream_meet(stream, self->device);
+}
+
 /* Make the thread's capture mode relaxed; `*mode` is what it was. */
 static inline CUresult guard_begin(const ccmr__device_pool *self,
                                    CUstreamCaptureMode *mode)
@@ -143,7 +151,7 @@ allocate_on_token(const ccmr__device_pool *self, size_t bytes,
     if (UNLIKELY(status != CCMR_SUCCESS)) {
         return status;
     }
-    status = ccmr__stream_check(stream, self->device);
+    status = check(self, stream);
     if (LIKELY(status == CCMR_SUCCESS)) {
         res = ask(self, bytes, stream, ptr);
     }
@@ -170,7 +178,7 @@ ccmr_status ccmr__device_pool_allocate(void *object, size_t bytes,
     if (UNLIKELY(is_word(stream))) {
         return allocate_on_token(self, bytes, stream, ptr);
     }
-    status = ccmr__stream_check(stream, self->device);
+    status = check(self, stream);
     if (UNLIKELY(status != CCMR_SUCCESS)) {
         return status;
     }
@@ -201,7 +209,7 @@ deallocate_in_context(const ccmr__device_pool *self, void *ptr,
     if (stream == CCMR_STREAM_READY) {
         stream = self->idle;
     } else {
-        status = ccmr__stream_check(stream, self->device);
+        status = check(self, stream);
     }
     if (LIKELY(status == CCMR_SUCCESS)) {
         res = CCMR__CU(cuMemFreeAsync)((CUdeviceptr)(uintptr_t)ptr, stream);
@@ -227,7 +235,7 @@ deallocate_again(const ccmr__device_pool *self, void *ptr, ccmr_stream stream,
         return deallocate_in_context(self, ptr, stream);
     }
     if (res == CUDA_ERROR_INVALID_VALUE) {
-        status = ccmr__stream_check(stream, self->device);
+        status = check(self, stream);
         if (status != CCMR_SUCCESS) {
             return status;
         }
@@ -252,7 +260,7 @@ ccmr_status ccmr__device_pool_deallocate(void *object, void *ptr, size_t bytes,
         return deallocate_in_context(self, ptr, stream);
     }
     if (self->several) {
-        status = ccmr__stream_check(stream, self->device);
+        status = check(self, stream);
         if (UNLIKELY(status != CCMR_SUCCESS)) {
             return status;
         }

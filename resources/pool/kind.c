@@ -83,7 +83,8 @@ enum {
     OPTION_REUSE,
     OPTION_ACCESS,
     OPTION_HANDLE,
-    OPTION_MOVE
+    OPTION_MOVE,
+    OPTION_STREAMS
 };
 
 static const ccmr_option pool_options[] = {
@@ -110,6 +111,7 @@ static const ccmr_option pool_options[] = {
     [OPTION_MOVE] = {"move", CCMR_OPTION_CHOICE, "yes", "yes|no",
                      "over virtual: free memory moves to addresses where it "
                      "is needed"},
+    [OPTION_STREAMS] = CCMR__OPTION_STREAMS,
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
@@ -153,6 +155,9 @@ static ccmr_status pool_option_get(void *object, const char *name, char *text,
         break;
     case OPTION_MOVE:
         ccmr__text_add(&value, "%s", move_names[options.move ? 0 : 1]);
+        break;
+    case OPTION_STREAMS:
+        ccmr__text_add(&value, "%s", ccmr__streams_name(options.registered));
         break;
     default:
         ccmr__text_add(&value, "%s", access_names[options.access]);
@@ -386,6 +391,7 @@ static ccmr_status read_options(const ccmr_pool_options *from,
         .access = (int)known.access,
         .handle = known.handle,
         .move = known.move == CCMR_POOL_MOVE_YES,
+        .registered = known.streams_registered != 0,
     };
     return CCMR_SUCCESS;
 }
@@ -444,6 +450,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
         .access = (int)values[OPTION_ACCESS].integer,
         .handle = values[OPTION_HANDLE].number,
         .move = values[OPTION_MOVE].integer == 0,
+        .registered = values[OPTION_STREAMS].integer != 0,
     };
     return create(upstreams[0], device, &options, resource);
 }

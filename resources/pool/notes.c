@@ -117,7 +117,7 @@ static ccmr_status add(ccmr__pool *pool, void *ptr, ccmr_stream stream,
     ccmr__scope scope;
     ccmr_status status;
 
-    status = ccmr__pool_resolve(pool, stream, &use, &record);
+    status = ccmr__pool_meet(pool, stream, &use, &record);
     if (status != CCMR_SUCCESS) {
         return status;
     }

@@ -71,6 +71,7 @@ typedef struct ccmr__pool_options {
     int access;     /* ccmr_pool_access */
     size_t handle;  /* most bytes of a handle; 0: by itself */
     int move;       /* free handles move to where they are needed */
+    int registered; /* streams are registered at first sight */
 } ccmr__pool_options;
 
 typedef struct ccmr__pool_range ccmr__pool_range;
@@ -198,6 +199,12 @@ ccmr_status ccmr__pool_deallocate(void *object, void *ptr, size_t bytes,
 ccmr_status ccmr__pool_resolve(ccmr__pool *pool, ccmr_stream stream,
                                ccmr__stream_use *use,
                                ccmr__stream_record **record);
+
+/** The same in a call that the stream is used by: with `streams=registered` it
+ * is registered from then on. */
+ccmr_status ccmr__pool_meet(ccmr__pool *pool, ccmr_stream stream,
+                            ccmr__stream_use *use,
+                            ccmr__stream_record **record);
 
 /* ---- reclaim.c ------------------------------------------------------------------ */
 

@@ -37,6 +37,19 @@ ccmr_status ccmr__pool_resolve(ccmr__pool *pool, ccmr_stream stream,
     return status;
 }
 
+ccmr_status ccmr__pool_meet(ccmr__pool *pool, ccmr_stream stream,
+                            ccmr__stream_use *use,
+                            ccmr__stream_record **record)
+{
+    ccmr_status status = ccmr__pool_resolve(pool, stream, use, record);
+
+    if (status == CCMR_SUCCESS && pool->options.registered &&
+        !use->registered) {
+        *record = ccmr__stream_learn(stream, pool->device, use);
+    }
+    return status;
+}
+
 /* The cache that the thread used last, if the stream is still the same one,
  * and may be used: no driver call for registered streams. */
 static inline ccmr__pool_cache *last_cache(const ccmr__pool *pool,
@@ -89,7 +102,7 @@ static ccmr_status __attribute__((noinline))
 find_caller(ccmr__pool *pool, ccmr_stream stream, caller *who)
 {
     ccmr_status status =
-        ccmr__pool_resolve(pool, stream, &who->use, &who->record);
+        ccmr__pool_meet(pool, stream, &who->use, &who->record);
     const ccmr__thread_pools *pools;
 
     if (status != CCMR_SUCCESS) {

@@ -128,12 +128,13 @@ static ccmr_status so_audit(void *object)
 
 /* ---- options ------------------------------------------------------------- */
 
-enum { OPTION_KEEP };
+enum { OPTION_KEEP, OPTION_STREAMS };
 
 static const ccmr_option so_options[] = {
     [OPTION_KEEP] = {"keep", CCMR_OPTION_BYTES, "0", "%",
                      "most bytes kept free for reuse; 0: no bound; % is of "
                      "the device"},
+    [OPTION_STREAMS] = CCMR__OPTION_STREAMS,
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
@@ -155,7 +156,11 @@ static ccmr_status so_option_get(void *object, const char *name, char *text,
     keep = self->keep;
     ccmr__so_unlock(self);
     ccmr__text_init(&value, words, sizeof(words));
-    ccmr__text_add_bytes(&value, keep);
+    if (index == OPTION_STREAMS) {
+        ccmr__text_add(&value, "%s", ccmr__streams_name(self->registered));
+    } else {
+        ccmr__text_add_bytes(&value, keep);
+    }
     return ccmr__text_give(words, text, capacity, length);
 }
 
@@ -171,6 +176,10 @@ static ccmr_status so_option_set(void *object, const char *name,
 
     if (status != CCMR_SUCCESS) {
         return status;
+    }
+    if (index != OPTION_KEEP) {
+        return ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
+                          "stream_ordered: %s is fixed at creation", name);
     }
     if (!ccmr__value_parse(&so_options[index], text, &value, message,
                            sizeof(message))) {
@@ -211,7 +220,8 @@ static ccmr_status read_options(const ccmr_stream_ordered_options *from,
 }
 
 static ccmr_status make(ccmr_resource *upstream, ccmr__device *device,
-                        const ccmr_properties *properties, size_t keep,
+                        const ccmr_properties *properties,
+                        const ccmr_stream_ordered_options *options,
                         ccmr__so **made)
 {
     ccmr__so *self = calloc(1, sizeof(*self));
@@ -221,7 +231,8 @@ static ccmr_status make(ccmr_resource *upstream, ccmr__device *device,
     }
     self->upstream = upstream;
     self->device = device;
-    self->keep = keep;
+    self->keep = options->keep;
+    self->registered = options->streams_registered != 0;
     self->host_access = properties->host_accessible != 0 &&
                         properties->access == CCMR_ACCESS_HOST;
     self->base = properties->max_alignment < CCMR_DEFAULT_ALIGNMENT
@@ -251,14 +262,15 @@ err_memory:
 }
 
 static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
-                          size_t keep, ccmr_resource **resource)
+                          const ccmr_stream_ordered_options *options,
+                          ccmr_resource **resource)
 {
     ccmr_properties properties = {.size = sizeof(properties)};
     ccmr__so *self = NULL;
     ccmr_status status = ccmr_resource_describe(upstream, &properties);
 
     if (status == CCMR_SUCCESS) {
-        status = make(upstream, device, &properties, keep, &self);
+        status = make(upstream, device, &properties, options, &self);
     }
     if (status != CCMR_SUCCESS) {
         return status;
@@ -296,7 +308,7 @@ ccmr_status ccmr_stream_ordered_create(
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    return create(upstream, device, known.keep, resource);
+    return create(upstream, device, &known, resource);
 }
 
 static ccmr_status create_from_text(const ccmr_kind *kind,
@@ -304,6 +316,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
                                     ccmr_resource *const *upstreams,
                                     size_t count, ccmr_resource **resource)
 {
+    ccmr_stream_ordered_options options = {.size = sizeof(options)};
     ccmr__device *device;
     ccmr_status status = ccmr__upstream_device(upstreams[0], &device);
 
@@ -312,9 +325,10 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    return create(upstreams[0], device,
-                  ccmr__value_bytes(&values[OPTION_KEEP], device->total_bytes),
-                  resource);
+    options.keep =
+        ccmr__value_bytes(&values[OPTION_KEEP], device->total_bytes);
+    options.streams_registered = values[OPTION_STREAMS].integer != 0;
+    return create(upstreams[0], device, &options, resource);
 }
 
 const ccmr_kind ccmr__kind_stream_ordered = {

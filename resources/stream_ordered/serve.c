@@ -34,6 +34,18 @@ ccmr_status ccmr__so_resolve(ccmr__so *self, ccmr_stream stream,
     return status;
 }
 
+/* With `streams=registered` the stream is registered from then on. */
+static ccmr_status meet(ccmr__so *self, ccmr_stream stream,
+                        ccmr__stream_use *use)
+{
+    ccmr_status status = ccmr__so_resolve(self, stream, use);
+
+    if (status == CCMR_SUCCESS && self->registered && !use->registered) {
+        (void)ccmr__stream_learn(stream, self->device, use);
+    }
+    return status;
+}
+
 /* ---- allocate --------------------------------------------------------------- */
 
 /* What a call needs on its way. */
@@ -231,7 +243,7 @@ ccmr_status ccmr__so_allocate(void *object, size_t bytes, size_t alignment,
     of.want.bytes = bytes;
     of.want.index = ccmr__class_of(bytes);
     of.want.alignment = alignment > self->base ? alignment : self->base;
-    status = ccmr__so_resolve(self, stream, &of.use);
+    status = meet(self, stream, &of.use);
     if (status != CCMR_SUCCESS) {
         return status;
     }
@@ -357,7 +369,7 @@ ccmr_status ccmr__so_deallocate(void *object, void *ptr, size_t bytes,
     if (stream == CCMR_STREAM_READY) {
         return begin_free(self, ptr, bytes, alignment, NULL, &block);
     }
-    status = ccmr__so_resolve(self, stream, &use);
+    status = meet(self, stream, &use);
     if (status == CCMR_SUCCESS) {
         status = begin_free(self, ptr, bytes, alignment, &use, &block);
     }

@@ -109,6 +109,7 @@ typedef struct ccmr__so {
     ccmr_resource *upstream;
     ccmr__device *device;
     int host_access; /* blocks change hands only when they are finished */
+    int registered;  /* streams are registered at first sight */
     size_t base;     /* the alignment that every block has */
 
     pthread_mutex_t lock;

@@ -363,7 +363,7 @@ static void case_note_use(subject *s)
         drop_buffer(s, next);
     }
     if (external != NULL) {
-        (void)api.cuStreamDestroy(external);
+        destroy_stream(s, external);
     }
     (void)api.cuCtxPopCurrent(&(CUcontext){NULL});
 }

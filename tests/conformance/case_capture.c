@@ -87,8 +87,10 @@ static void case_refused(subject *s)
             continue;
         }
         refused_on(s, c, ptr, buffer);
-        status = ccmr_stream_register(c);
-        CHECK_STATUS(s, status, CCMR_ERROR_CAPTURING, "register");
+        if (!capture_announce(c, 1)) {
+            status = ccmr_stream_register(c);
+            CHECK_STATUS(s, status, CCMR_ERROR_CAPTURING, "register");
+        }
         (void)ccmr_stream_retire(c);
         CHECK(s, capture_active(c), "retire disturbed the capture");
         capture_end(s, c);
@@ -292,6 +294,7 @@ static void case_invalid_capture(subject *s)
     status = ccmr_resource_allocate(s->resource, 512, 0, c, &ptr);
     CHECK_STATUS(s, status, CCMR_ERROR_CAPTURING, "allocate");
     (void)api.cuStreamEndCapture(c, &graph);
+    (void)capture_announce(c, 0);
     if (graph != NULL) {
         (void)api.cuGraphDestroy(graph);
     }

@@ -279,7 +279,7 @@ static void case_recycled_stream(subject *s)
         fill(s, ptr, BLOCK, 300, stream);
         hold_end_after(&held, HOLD_MS);
         give(s, ptr, BLOCK, 0, stream);
-        CHECK(s, api.cuStreamDestroy(stream) == CUDA_SUCCESS, "destroy");
+        destroy_stream(s, stream);
         CHECK(s,
               api.cuStreamCreate(&again, CU_STREAM_NON_BLOCKING) ==
                   CUDA_SUCCESS,
@@ -292,7 +292,7 @@ static void case_recycled_stream(subject *s)
         expect(s, next, BLOCK, 301, again, "block on a recycled stream");
         give(s, next, BLOCK, 0, again);
         settle(s, again);
-        (void)api.cuStreamDestroy(again);
+        destroy_stream(s, again);
     }
     (void)api.cuCtxPopCurrent(&(CUcontext){NULL});
 }
@@ -317,7 +317,7 @@ static void case_short_lived_streams(subject *s)
         if (i % 2 == 0) {
             CHECK_OK(s, ccmr_stream_retire(stream), "retire");
         }
-        CHECK(s, api.cuStreamDestroy(stream) == CUDA_SUCCESS, "destroy");
+        destroy_stream(s, stream);
     }
     sum = take(s, COUNT * 8 * KIB, 0, CCMR_STREAM_LEGACY);
     fill(s, sum, COUNT * 8 * KIB, 400, CCMR_STREAM_LEGACY);

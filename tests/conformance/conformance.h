@@ -134,8 +134,12 @@ void settle(subject *s, ccmr_stream stream);
 /* The figures, all checked for sense. */
 ccmr_stats figures(subject *s);
 
+/* A stream of the driver goes, without a word where the stack takes that. */
+void destroy_stream(subject *s, CUstream stream);
 /* Is the capture on the stream still whole? */
 int capture_active(ccmr_stream stream);
+/* A registered stream's captures are announced: 1 if it is one. */
+int capture_announce(ccmr_stream stream, int capturing);
 int capture_begin(subject *s, ccmr_stream stream, CUstreamCaptureMode mode);
 /* Ends it and checks that it was valid. */
 void capture_end(subject *s, ccmr_stream stream);

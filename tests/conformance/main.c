@@ -62,6 +62,9 @@ static const char *const default_stacks[] = {
     "limiting bytes=64MiB | pool | logging file=/dev/null | device_plain",
     "pool | limiting bytes=64MiB | device_plain",
     "pool | pool | device_plain",
+    "pool streams=registered | virtual",
+    "device_pool streams=registered",
+    "stream_ordered streams=registered | device_plain",
 };
 
 /* With a second device. */

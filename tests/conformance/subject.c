@@ -265,6 +265,14 @@ ccmr_stats figures(subject *s)
     return stats;
 }
 
+void destroy_stream(subject *s, CUstream stream)
+{
+    if (strstr(s->text, "streams=registered") != NULL) {
+        CHECK_OK(s, ccmr_stream_retire(stream), "retire");
+    }
+    CHECK(s, api.cuStreamDestroy(stream) == CUDA_SUCCESS, "destroy");
+}
+
 int capture_active(ccmr_stream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -273,8 +281,14 @@ int capture_active(ccmr_stream stream)
            status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
+int capture_announce(ccmr_stream stream, int capturing)
+{
+    return ccmr_stream_set_capturing(stream, capturing) == CCMR_SUCCESS;
+}
+
 int capture_begin(subject *s, ccmr_stream stream, CUstreamCaptureMode mode)
 {
+    (void)capture_announce(stream, 1);
     return CHECK(s, api.cuStreamBeginCapture(stream, mode) == CUDA_SUCCESS,
                  "no capture could be begun");
 }
@@ -284,6 +298,7 @@ void capture_end(subject *s, ccmr_stream stream)
     CUgraph graph = NULL;
     CUresult res = api.cuStreamEndCapture(stream, &graph);
 
+    (void)capture_announce(stream, 0);
     CHECK(s, res == CUDA_SUCCESS && graph != NULL,
           "the capture ended with %d: it was disturbed", (int)res);
     if (graph != NULL) {
@@ -546,7 +561,10 @@ void subject_run(subject *s, const conformance_case *c)
         s->resource = NULL;
         for (i = 0; i < WORLD_STREAMS; i++) {
             settle(s, s->streams[i]);
+            /* A stack with streams=registered has registered it. */
+            (void)ccmr_stream_retire(s->streams[i]);
         }
+        (void)ccmr_stream_retire(here.blocking[s->device]);
     }
     (void)api.cuCtxGetCurrent(&context_after);
     CHECK(s, context_before == context_after,

@@ -118,6 +118,17 @@ static void check_limit(const model *m)
     }
 }
 
+/* A resource with streams=registered registers what it is given. Whether that
+   has happened is told by an announcement that changes nothing. */
+static int is_registered(const model *m, track *t)
+{
+    if (!t->registered && m->registered_only && t->alive && !t->capturing &&
+        ccmr_stream_set_capturing(t->handle, 0) == CCMR_SUCCESS) {
+        t->registered = 1;
+    }
+    return t->registered;
+}
+
 static void block_begin(model *m, worker *w, block *b, track *t)
 {
     inside in;
@@ -130,7 +141,7 @@ static void block_begin(model *m, worker *w, block *b, track *t)
     told->allocations++;
     b->state = BLOCK_LIVE;
     b->recorded = t;
-    b->recorded_registered = t->registered;
+    b->recorded_registered = is_registered(m, t);
     b->recorder = w->serial;
     b->touchable = m->properties.host_accessible &&
                    m->properties.access == CCMR_ACCESS_HOST;
@@ -660,7 +671,7 @@ void act_record(model *m, worker *w, const op *o)
     expect_success("ccmr_buffer_set_stream", status, met);
     if (status == CCMR_SUCCESS) {
         b->recorded = t;
-        b->recorded_registered = t->registered;
+        b->recorded_registered = is_registered(m, t);
         b->recorder = w->serial;
     }
 }
@@ -726,7 +737,7 @@ void act_adopt(model *m, worker *w, const op *o)
         b->buffer = buffer;
         m->open_buffers++;
         b->recorded = t;
-        b->recorded_registered = t->registered;
+        b->recorded_registered = is_registered(m, t);
         b->recorder = w->serial;
     }
 }

@@ -50,7 +50,7 @@ void act_stream(model *m, worker *w, const op *o)
     if (o->stream >= PROGRAM_STREAMS || m->slots[o->stream] != NULL ||
         (o->word == AS_ELSEWHERE && m->p->devices < 2) ||
         (m->registered_only && o->word != AS_OURS &&
-         o->word != AS_REGISTERED)) {
+         o->word != AS_REGISTERED && o->word != AS_PLAIN)) {
         leave_out();
         return;
     }
@@ -94,6 +94,7 @@ static ccmr_status end_in_library(const track *t, int retire)
 void act_destroy(model *m, worker *w, const op *o)
 {
     track *t = idle(m, o->stream);
+    int retire = o->word == DESTROY_RETIRED || m->registered_only;
     ccmr_status status;
     int met;
 
@@ -102,9 +103,9 @@ void act_destroy(model *m, worker *w, const op *o)
         return;
     }
     t->alive = 0; /* nobody begins to use it */
-    m->lost += !t->registered && o->word != DESTROY_RETIRED;
+    m->lost += !t->registered && !retire;
     call_begin(m, w);
-    status = end_in_library(t, o->word == DESTROY_RETIRED);
+    status = end_in_library(t, retire);
     met = call_end(m, w);
     expect_success("ccmr_stream_retire or destroy", status, met);
     if (status != CCMR_SUCCESS) {
@@ -163,10 +164,13 @@ void act_retire(model *m, worker *w, const op *o)
 
 /* ---- captures --------------------------------------------------------------------- */
 
-static void announce(const track *t, int capturing)
+/* A stack with streams=registered may have registered any other, too. */
+static void announce(const model *m, const track *t, int capturing)
 {
-    if (t->registered &&
-        ccmr_stream_set_capturing(t->handle, capturing) != CCMR_SUCCESS) {
+    if (!t->registered && m->registered_only) {
+        (void)ccmr_stream_set_capturing(t->handle, capturing);
+    } else if (t->registered && ccmr_stream_set_capturing(
+                                    t->handle, capturing) != CCMR_SUCCESS) {
         fail(FAULT_STATUS, "ccmr_stream_set_capturing: %s",
              ccmr_last_error()->message);
     }
@@ -189,7 +193,7 @@ void act_capture(model *m, worker *w, const op *o)
         leave_out();
         return;
     }
-    announce(t, 1);
+    announce(m, t, 1);
     need(api.cuStreamBeginCapture(t->handle, modes[o->word]),
          "cuStreamBeginCapture");
     need(api.cuMemsetD8Async(m->scratch, 1, 256, t->handle),
@@ -214,7 +218,7 @@ void capture_end(model *m, track *t)
     need(api.cuGraphDestroy(graph), "cuGraphDestroy");
     t->capturing = 0;
     m->captures--;
-    announce(t, 0);
+    announce(m, t, 0);
 }
 
 void act_end(model *m, worker *w, const op *o)

@@ -9,6 +9,7 @@ tap_scripts += \
 EXTRA_DIST += \
 	tests/generator/scripts/audit-beside-streams.txt \
 	tests/generator/scripts/everything.txt \
+	tests/generator/scripts/grow-beyond-holes.txt \
 	tests/generator/scripts/held-and-ready.txt \
 	tests/generator/scripts/held-and-retired.txt \
 	tests/generator/scripts/host-from-another-thread.txt \

@@ -262,7 +262,9 @@ static op *emit(maker *m, op_kind kind)
 static uint8_t choose_kind(maker *m)
 {
     if (m->registered_only) {
-        return chance_percent(&m->dice, 50) ? AS_OURS : AS_REGISTERED;
+        static const uint8_t kinds[] = {AS_OURS, AS_REGISTERED, AS_PLAIN};
+
+        return kinds[chance_below(&m->dice, 3)];
     }
     return chance_percent(&m->dice, m->elsewhere)
                ? AS_ELSEWHERE

@@ -535,7 +535,7 @@ static void destroy_streams(model *m)
             must(ccmr_stream_destroy(t->handle), "ccmr_stream_destroy");
             continue;
         }
-        if (t->registered) {
+        if (t->registered || m->registered_only) {
             must(ccmr_stream_retire(t->handle), "ccmr_stream_retire");
         }
         need(api.cuStreamDestroy(t->handle), "cuStreamDestroy");

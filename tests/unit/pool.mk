@@ -62,6 +62,12 @@ tests_unit_pool_test_SOURCES = tests/unit/pool_test.c \
 tests_unit_pool_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_pool_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
+# streams=registered, of all that have the option.
+criterion_tests += tests/unit/streams_option_test
+tests_unit_streams_option_test_SOURCES = tests/unit/streams_option_test.c
+tests_unit_streams_option_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_streams_option_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
 # Over virtual.
 criterion_tests += tests/unit/pool_range_test
 tests_unit_pool_range_test_SOURCES = tests/unit/pool_range_test.c

@@ -48,6 +48,9 @@ typedef struct ccmr_device_pool_options {
      * thread-local mode on threads that do not use the pool meanwhile.
      */
     int no_guard;
+    /** 1: every stream that is handed to the resource is retired before it is
+     * destroyed, and captures on it are announced: see ccmr_pool_options. */
+    int streams_registered;
 } ccmr_device_pool_options;
 
 CCMR_BEGIN_DECLS

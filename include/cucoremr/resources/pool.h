@@ -45,6 +45,16 @@ typedef struct ccmr_pool_options {
      * `hard` or, without, a 32nd of what is reserved. */
     size_t handle;
     ccmr_pool_move move;
+    /** 1: every stream that is handed to the pool is retired before it is
+     * destroyed, and captures on it are announced, as ccmr_stream_register()
+     * asks for. The first call with a stream registers it; from then on it is
+     * known by its handle, and no call asks the driver about it. Where the
+     * promise is broken: a new stream with the handle of one that went without
+     * a word is taken for it, gets memory that the old one's work still uses,
+     * and a later call may use a handle that is gone, which can end the
+     * process; an unannounced capture may be given memory, and events are
+     * recorded in it, or ruin it. */
+    int streams_registered;
 } ccmr_pool_options;
 
 CCMR_BEGIN_DECLS

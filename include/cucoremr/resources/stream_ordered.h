@@ -13,6 +13,9 @@ typedef struct ccmr_stream_ordered_options {
     /** Most bytes kept free for reuse; beyond, finished blocks go upstream at
      * the next allocation, which may block then. 0: no bound. */
     size_t keep;
+    /** 1: every stream that is handed to the resource is retired before it is
+     * destroyed, and captures on it are announced: see ccmr_pool_options. */
+    int streams_registered;
 } ccmr_stream_ordered_options;
 
 CCMR_BEGIN_DECLS
