@@ -14,6 +14,7 @@
 #include "lib/text.h"
 #include "resources/common.h"
 #include "resources/pool/pool.h"
+#include "resources/pool/range.h"
 #include "resources/registry.h"
 
 #define MAX_ALIGNMENT ((size_t)2 << 20)
@@ -105,9 +106,9 @@ static const ccmr_option pool_options[] = {
                        "host-accessible memory changes hands when finished "
                        "(host) or in stream order"},
     [OPTION_HANDLE] = {"handle", CCMR_OPTION_BYTES, "0", NULL,
-                       "over virtual: largest piece of memory that comes and "
-                       "goes alone, in a power of two pages; 0: up to 64MiB, "
-                       "smaller in a small pool or budget"},
+                       "over virtual only: largest piece of memory that "
+                       "comes and goes alone, in a power of two pages; 0: up "
+                       "to 64MiB, smaller in a small pool or budget"},
     [OPTION_MOVE] = {"move", CCMR_OPTION_CHOICE, "yes", "yes|no",
                      "over virtual: free memory moves to addresses where it "
                      "is needed"},
@@ -166,6 +167,22 @@ static ccmr_status pool_option_get(void *object, const char *name, char *text,
     return ccmr__text_give(words, text, capacity, length);
 }
 
+/* A budget that not even the smallest piece of memory fits into would be one
+ * under which nothing is ever allocated. */
+static ccmr_status check_hard(const ccmr__pool *self, size_t hard)
+{
+    size_t least =
+        self->range != NULL ? self->range->unit : CCMR__POOL_GRANULE;
+
+    if (hard != 0 && hard < least) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: hard=%zu is less than %zu, the least that "
+                          "can be had of %s",
+                          hard, least, ccmr_resource_name(self->upstream));
+    }
+    return CCMR_SUCCESS;
+}
+
 static ccmr_status pool_option_set(void *object, const char *name,
                                    const char *text)
 {
@@ -173,6 +190,7 @@ static ccmr_status pool_option_set(void *object, const char *name,
     ccmr_option_value value;
     char message[128];
     size_t index;
+    size_t hard;
     ccmr_status status = ccmr__option_find(&ccmr__kind_pool, name, &index);
 
     if (status != CCMR_SUCCESS) {
@@ -186,10 +204,12 @@ static ccmr_status pool_option_set(void *object, const char *name,
                            sizeof(message))) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "%s", message);
     }
-    atomic_store_explicit(&self->hard,
-                          ccmr__value_bytes(&value, self->device->total_bytes),
-                          memory_order_relaxed);
-    return CCMR_SUCCESS;
+    hard = ccmr__value_bytes(&value, self->device->total_bytes);
+    status = check_hard(self, hard);
+    if (status == CCMR_SUCCESS) {
+        atomic_store_explicit(&self->hard, hard, memory_order_relaxed);
+    }
+    return status;
 }
 
 /* ---- creation ------------------------------------------------------------------ */
@@ -303,6 +323,20 @@ err_memory:
     return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY, "no memory for a pool");
 }
 
+/* What depends on where the memory comes from: no option is without effect. */
+static ccmr_status __attribute__((noinline)) check_made(const ccmr__pool *self)
+{
+    const ccmr__pool_options *options = &self->options;
+
+    if (options->handle != 0 && self->range == NULL) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: handle=%zu: there is no address range of %s "
+                          "to work on; memory of it comes in segments",
+                          options->handle, ccmr_resource_name(self->upstream));
+    }
+    return check_hard(self, options->hard);
+}
+
 /* In whole granules: more than was asked for, unless the budget is less. */
 static size_t initial_of(const ccmr__pool_options *options)
 {
@@ -345,7 +379,8 @@ static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
     }
     (void)ccmr_resource_retain(upstream);
     ccmr__pool_list_add(self);
-    if (initial != 0) {
+    status = check_made(self);
+    if (status == CCMR_SUCCESS && initial != 0) {
         status = ccmr__pool_begin(self, initial);
     }
     if (status == CCMR_SUCCESS) {

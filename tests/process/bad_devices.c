@@ -313,6 +313,14 @@ void bad_ccmr_pool_create(void)
     options.move = (ccmr_pool_move)WILD_ENUM;
     BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
         "move");
+    options.move = CCMR_POOL_MOVE_YES;
+    options.handle = 2 << 20;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
+        "handle");
+    options.handle = 0;
+    options.hard = 1;
+    BAD(ccmr_pool_create(pool, &options, &no_resource), INVALID_ARGUMENT,
+        "hard");
     sizes_of("ccmr_pool_options", sizeof(options), with_own_pool_options, 1);
 }
 

@@ -244,6 +244,21 @@ Test(pool_range, begins_with_the_initial_bytes)
     give(block, 6 * MIB);
 }
 
+/* A page is the least. */
+Test(pool_range, has_a_page_in_its_budget)
+{
+    ccmr_pool_options options = {.size = sizeof(options), .hard = UNIT - 1};
+
+    cr_assert_eq(ccmr_pool_create(upstream, &options, &made),
+                 CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(ccmr_last_error()->message, "hard="));
+    options.hard = UNIT;
+    GOOD(ccmr_pool_create(upstream, &options, &made));
+    cr_assert_eq(ccmr_resource_option_set(made, "hard", "1MiB"),
+                 CCMR_ERROR_INVALID_ARGUMENT);
+    give(take(UNIT), UNIT);
+}
+
 /* An adaptor passes no ranges on. */
 Test(pool_range, works_by_segments_through_an_adaptor)
 {

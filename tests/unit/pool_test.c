@@ -397,11 +397,38 @@ Test(pool, initial)
     make_with(&options);
     cr_assert_eq(stats_of(made).reserved_bytes, 999936u);
     GOOD(attempt(983040, one)); /* the greatest class that fits */
-    options.initial = 255;
-    options.hard = 255;
+}
+
+/* Nothing could ever be allocated. */
+Test(pool, budget_of_less_than_a_block)
+{
+    ccmr_pool_options options = {
+        .size = sizeof(options), .initial = 255, .hard = 255};
+    ccmr_resource *none = NULL;
+
+    BAD(ccmr_pool_create(upstream, &options, &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(ccmr_last_error()->message, "hard=255"));
+    BAD(ccmr_resource_option_set(made, "hard", "1"),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert_str_eq(option_of(made, "hard"), "0");
+    options.hard = 256;
     make_with(&options);
-    cr_assert_eq(stats_of(made).reserved_bytes, 0u);
-    BAD(attempt(1, one), CCMR_ERROR_LIMIT_EXCEEDED);
+    GOOD(attempt(1, one));
+    cr_assert_eq(stats_of(made).reserved_bytes, 256u);
+}
+
+/* Segments come whole. */
+Test(pool, handles_without_a_range)
+{
+    ccmr_pool_options options = {.size = sizeof(options), .handle = UNIT};
+    ccmr_resource *none = NULL;
+
+    BAD(ccmr_pool_create(upstream, &options, &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(ccmr_last_error()->message, "handle"));
+    cr_assert_null(none);
+    cr_assert_eq(below.live_blocks, 0u);
 }
 
 /* I17: nothing half made. */

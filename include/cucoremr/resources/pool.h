@@ -30,16 +30,20 @@ typedef enum ccmr_pool_move {
 
 /** Options; 0 is the default. @since 0.1 */
 typedef struct ccmr_pool_options {
-    size_t size;    /**< sizeof(ccmr_pool_options) */
-    size_t initial; /**< bytes reserved at creation */
-    size_t hard;    /**< most bytes ever reserved; 0: no bound */
+    size_t size; /**< sizeof(ccmr_pool_options) */
+    /** Bytes reserved at creation, in whole pieces of 256 bytes (over
+     * `virtual`: of a page, 2 MiB): rounded up, as far as `hard` allows. */
+    size_t initial;
+    /** Most bytes ever reserved; 0: no bound. At least one such piece. */
+    size_t hard;
     /** Per cent of the greatest number of bytes in use at a time that the
      * pool grows to before it takes trouble: gathers free memory, empties
      * other threads' caches. 0: 112; 105 is tighter, and costs time. */
     unsigned soft;
     ccmr_pool_reuse reuse;
     ccmr_pool_access access;
-    /** Over an upstream that offers address ranges (`virtual`): most bytes of
+    /** Over an upstream that offers address ranges (`virtual`), refused over
+     * others: most bytes of
      * a piece of memory that comes and goes alone, rounded down to a power of
      * two pages, at least one. 0: up to 64 MiB, no more than a 4096th of
      * `hard` or, without, a 32nd of what is reserved. */
