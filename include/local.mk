@@ -20,5 +20,6 @@ ccmrresinclude_HEADERS += \
 	include/cucoremr/resources/limiting.h \
 	include/cucoremr/resources/logging.h \
 	include/cucoremr/resources/pool.h \
+	include/cucoremr/resources/statistics.h \
 	include/cucoremr/resources/stream_ordered.h \
 	include/cucoremr/resources/virtual.h

@@ -8,8 +8,7 @@
 
 #include "lib/error.h"
 
-static ccmr_status check_minimum(size_t size, size_t minimum,
-                                 const char *what)
+static ccmr_status check_minimum(size_t size, size_t minimum, const char *what)
 {
     if (size < minimum) {
         return ccmr__fail(CCMR_ERROR_INVALID_STRUCT,
@@ -70,4 +69,13 @@ ccmr_status ccmr__struct_write(void *to, const void *from, size_t known,
            part - sizeof(size));
     memset(bytes + part, 0, size - part);
     return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__struct_check(const void *to, size_t minimum,
+                               const char *what)
+{
+    size_t size;
+
+    memcpy(&size, to, sizeof(size));
+    return check_minimum(size, minimum, what);
 }

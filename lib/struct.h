@@ -30,4 +30,8 @@ ccmr_status ccmr__struct_read(void *to, size_t known, const void *from,
 ccmr_status ccmr__struct_write(void *to, const void *from, size_t known,
                                size_t minimum, const char *what);
 
+/** Would ccmr__struct_write() do? For calls that change something first. */
+ccmr_status ccmr__struct_check(const void *to, size_t minimum,
+                               const char *what);
+
 #endif /* CCMR_LIB_STRUCT_H */

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "lib/error.h"
+#include "lib/process.h"
 #include "lib/resource.h"
+#include "lib/resource_object.h"
 #include "lib/stream.h"
 
 ccmr_status ccmr__value_device(const ccmr_option_value *value, int *ordinal)
@@ -87,6 +89,36 @@ void ccmr__note_out_of_memory(ccmr_error_detail *detail, const char *call)
     detail->driver_call = call;
     detail->driver_result = (int)CUDA_ERROR_OUT_OF_MEMORY;
     detail->driver_result_name = "CUDA_ERROR_OUT_OF_MEMORY";
+}
+
+ccmr_status ccmr__find_adaptor(ccmr_resource *resource,
+                               const ccmr_resource_ops *ops, const char *kind,
+                               const char *call, ccmr_resource **found)
+{
+    ccmr_status status = ccmr__process_check();
+    ccmr_resource *at = resource;
+    unsigned depth;
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource == NULL) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT, "%s: resource is NULL",
+                          call);
+    }
+    for (depth = 0; depth <= CCMR__STACK_MOST; depth++) {
+        if (ccmr__resource_is(at, ops)) {
+            *found = at;
+            return CCMR_SUCCESS;
+        }
+        if (at->ops.upstream == NULL ||
+            at->ops.upstream(at->self, 0, &at) != CCMR_SUCCESS) {
+            break;
+        }
+    }
+    return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                      "%s: %s is no %s resource, and none is under it", call,
+                      resource->name, kind);
 }
 
 void ccmr__stats_nothing_kept(ccmr_stats *stats)

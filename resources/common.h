@@ -81,6 +81,14 @@ ccmr_status ccmr__fail_address(const void *ptr, int result, const char *call)
  * What the driver or the C library round that to is theirs. */
 void ccmr__stats_nothing_kept(ccmr_stats *stats);
 
+/**
+ * The first adaptor with these operations at or under a resource, by first
+ * upstreams. CCMR_ERROR_INVALID_ARGUMENT names `call` where there is none.
+ */
+ccmr_status ccmr__find_adaptor(ccmr_resource *resource,
+                               const ccmr_resource_ops *ops, const char *kind,
+                               const char *call, ccmr_resource **found);
+
 /** Note in an out-of-memory's detail that it was the driver who said so. */
 void ccmr__note_out_of_memory(ccmr_error_detail *detail, const char *call)
     __attribute__((cold));

@@ -56,6 +56,9 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/trim.c \
 	resources/registry.c \
 	resources/registry.h \
+	resources/statistics/counts.c \
+	resources/statistics/counts.h \
+	resources/statistics/statistics.c \
 	resources/stream_ordered/classes.h \
 	resources/stream_ordered/kind.c \
 	resources/stream_ordered/others.c \

@@ -14,6 +14,7 @@ extern const ccmr_kind ccmr__kind_legacy_pinned;
 extern const ccmr_kind ccmr__kind_limiting;
 extern const ccmr_kind ccmr__kind_logging;
 extern const ccmr_kind ccmr__kind_pool;
+extern const ccmr_kind ccmr__kind_statistics;
 extern const ccmr_kind ccmr__kind_stream_ordered;
 extern const ccmr_kind ccmr__kind_virtual;
 

@@ -21,6 +21,7 @@
 #include <cucoremr/resources/limiting.h>
 #include <cucoremr/resources/logging.h>
 #include <cucoremr/resources/pool.h>
+#include <cucoremr/resources/statistics.h>
 #include <cucoremr/resources/stream_ordered.h>
 #include <cucoremr/resources/virtual.h>
 

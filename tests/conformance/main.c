@@ -65,6 +65,9 @@ static const char *const default_stacks[] = {
     "pool streams=registered | virtual",
     "device_pool streams=registered",
     "stream_ordered streams=registered | device_plain",
+    "statistics | pool | device_plain",
+    "statistics peaks=exact | device_pool",
+    "stream_ordered | statistics | device_plain",
 };
 
 /* With a second device. */

@@ -248,6 +248,90 @@ void bad_ccmr_logging_flush(void)
     BAD(ccmr_logging_flush(pool), INVALID_ARGUMENT, "device_pool");
 }
 
+static ccmr_status with_statistics_options(void *given)
+{
+    ccmr_resource *resource = NULL;
+    ccmr_status status = ccmr_statistics_create(host, given, &resource);
+
+    ccmr_resource_release(resource);
+    return status;
+}
+
+void bad_ccmr_statistics_create(void)
+{
+    ccmr_statistics_options options = {
+        .size = sizeof(options), .peaks = (ccmr_statistics_peaks)WILD_ENUM};
+
+    BAD(ccmr_statistics_create(NULL, NULL, &no_resource), INVALID_ARGUMENT,
+        "upstream");
+    BAD(ccmr_statistics_create(host, NULL, NULL), INVALID_ARGUMENT,
+        "resource");
+    BAD(ccmr_statistics_create(host, &options, &no_resource), INVALID_ARGUMENT,
+        "peaks");
+    sizes_of("ccmr_statistics_options", sizeof(options),
+             with_statistics_options, 1);
+}
+
+static ccmr_resource *counted;
+
+static ccmr_status read_into(void *given)
+{
+    return ccmr_statistics_read(counted, given);
+}
+
+static ccmr_status read_thread_into(void *given)
+{
+    return ccmr_statistics_read_thread(counted, given);
+}
+
+static ccmr_status pop_into(void *given)
+{
+    ccmr_status status = ccmr_statistics_push(counted);
+
+    return status == CCMR_SUCCESS ? ccmr_statistics_pop(counted, given)
+                                  : status;
+}
+
+/* Each call with what is no statistics resource, and with wrong structs. */
+static void bad_reading(ccmr_status (*call)(ccmr_resource *,
+                                            ccmr_statistics *),
+                        ccmr_status (*into)(void *), int needs_struct)
+{
+    ccmr_statistics statistics = {.size = sizeof(statistics)};
+
+    BAD(call(NULL, &statistics), INVALID_ARGUMENT, "resource");
+    BAD(call(host, &statistics), INVALID_ARGUMENT, "host");
+    if (ccmr_statistics_create(host, NULL, &counted) != CCMR_SUCCESS) {
+        tap_bail_out("%s", ccmr_last_error()->message);
+    }
+    if (needs_struct) {
+        BAD(call(counted, NULL), INVALID_ARGUMENT, "statistics");
+    }
+    sizes_of("ccmr_statistics", sizeof(statistics), into, 0);
+    ccmr_resource_release(counted);
+}
+
+void bad_ccmr_statistics_read(void)
+{
+    bad_reading(ccmr_statistics_read, read_into, 1);
+}
+
+void bad_ccmr_statistics_read_thread(void)
+{
+    bad_reading(ccmr_statistics_read_thread, read_thread_into, 1);
+}
+
+void bad_ccmr_statistics_pop(void)
+{
+    bad_reading(ccmr_statistics_pop, pop_into, 0);
+}
+
+void bad_ccmr_statistics_push(void)
+{
+    BAD(ccmr_statistics_push(NULL), INVALID_ARGUMENT, "resource");
+    BAD(ccmr_statistics_push(host), INVALID_ARGUMENT, "host");
+}
+
 static ccmr_status with_ordered_options(void *given)
 {
     ccmr_resource *resource = NULL;

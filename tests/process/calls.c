@@ -114,6 +114,7 @@ CALL(ccmr_buffer_copy,
 CALL(ccmr_buffer_fill, ccmr_buffer_fill(o->buffer, 0, 64, 1, 1, o->stream))
 CALL(ccmr_buffer_note_use, ccmr_buffer_note_use(o->buffer, o->stream))
 CALL(ccmr_buffer_set_stream, ccmr_buffer_set_stream(o->buffer, o->stream))
+CALL(ccmr_statistics_push, ccmr_statistics_push(o->counted))
 CALL(ccmr_logging_flush, ccmr_logging_flush(o->logging))
 CALL(ccmr_resource_audit, ccmr_resource_audit(o->pool))
 CALL(ccmr_resource_trim, ccmr_resource_trim(o->stack, 0, NULL))
@@ -194,6 +195,7 @@ MAKE(ccmr_host_create, ccmr_host_create(&resource))
 MAKE(ccmr_legacy_pinned_create, ccmr_legacy_pinned_create(0, NULL, &resource))
 MAKE(ccmr_limiting_create, ccmr_limiting_create(o->pool, 4096, &resource))
 MAKE(ccmr_pool_create, ccmr_pool_create(o->pool, NULL, &resource))
+MAKE(ccmr_statistics_create, ccmr_statistics_create(o->pool, NULL, &resource))
 MAKE(ccmr_stream_ordered_create,
      ccmr_stream_ordered_create(o->pool, NULL, &resource))
 MAKE(ccmr_virtual_create, ccmr_virtual_create(0, NULL, &resource))
@@ -340,6 +342,28 @@ static ccmr_status call_ccmr_resource_option_get(objects *o)
 
 CALL(ccmr_resource_option_set,
      ccmr_resource_option_set(o->stack, "bytes", "1GiB"))
+
+static ccmr_status call_ccmr_statistics_read(objects *o)
+{
+    ccmr_statistics statistics = {.size = sizeof(statistics)};
+
+    return ccmr_statistics_read(o->counted, &statistics);
+}
+
+static ccmr_status call_ccmr_statistics_read_thread(objects *o)
+{
+    ccmr_statistics statistics = {.size = sizeof(statistics)};
+
+    return ccmr_statistics_read_thread(o->counted, &statistics);
+}
+
+/* None may be open. */
+static ccmr_status call_ccmr_statistics_pop(objects *o)
+{
+    ccmr_status status = ccmr_statistics_pop(o->counted, NULL);
+
+    return status == CCMR_ERROR_OUT_OF_RANGE ? CCMR_SUCCESS : status;
+}
 
 static ccmr_status call_ccmr_stack_help(objects *o)
 {
@@ -489,6 +513,11 @@ const valid_call valid_calls[] = {
     ENTRY(ccmr_status_text, CALL_NONE),
     ENTRY(ccmr_stream_create, CALL_STATUS),
     ENTRY(ccmr_stream_from_protocol, CALL_PURE),
+    ENTRY(ccmr_statistics_create, CALL_STATUS),
+    ENTRY(ccmr_statistics_push, CALL_STATUS),
+    ENTRY(ccmr_statistics_pop, CALL_STATUS),
+    ENTRY(ccmr_statistics_read, CALL_STATUS),
+    ENTRY(ccmr_statistics_read_thread, CALL_STATUS),
     ENTRY(ccmr_stream_ordered_create, CALL_STATUS),
     ENTRY(ccmr_stream_register, CALL_STATUS),
     ENTRY(ccmr_stream_set_capturing, CALL_STATUS),
@@ -516,6 +545,7 @@ int objects_make(objects *o, const char *log)
         ccmr_stack_create("device_pool own=yes", &o->pool) != CCMR_SUCCESS ||
         ccmr_stack_create("host", &o->host) != CCMR_SUCCESS ||
         ccmr_stack_create(text, &o->logging) != CCMR_SUCCESS ||
+        ccmr_stack_create("statistics | host", &o->counted) != CCMR_SUCCESS ||
         ccmr_stack_create("limiting bytes=1GiB | stream_ordered | "
                           "device_plain",
                           &o->stack) != CCMR_SUCCESS ||
@@ -556,6 +586,7 @@ ccmr_status objects_drop(objects *o)
     ccmr_resource_release(o->pool);
     ccmr_resource_release(o->host);
     ccmr_resource_release(o->logging);
+    ccmr_resource_release(o->counted);
     ccmr_resource_release(o->stack);
     ccmr_resource_release(o->pooled);
     return first;

@@ -10,6 +10,7 @@ adaptor_threads = \
 	tests/stress/logging_threads \
 	tests/stress/pool_threads \
 	tests/stress/resource_threads \
+	tests/stress/statistics_threads \
 	tests/stress/stream_ordered_threads \
 	tests/stress/virtual_threads
 tap_tests += $(adaptor_threads) tests/stress/logging_processes
@@ -25,6 +26,9 @@ tests_stress_pool_threads_SOURCES = tests/stress/pool_threads.c \
 	tests/stress/crew.c tests/stress/crew.h \
 	tests/support/puppet.c tests/support/puppet.h
 tests_stress_resource_threads_SOURCES = tests/stress/resource_threads.c \
+	tests/stress/crew.c tests/stress/crew.h \
+	tests/support/puppet.c tests/support/puppet.h
+tests_stress_statistics_threads_SOURCES = tests/stress/statistics_threads.c \
 	tests/stress/crew.c tests/stress/crew.h \
 	tests/support/puppet.c tests/support/puppet.h
 tests_stress_stream_ordered_threads_SOURCES = \

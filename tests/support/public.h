@@ -67,6 +67,11 @@
     X(ccmr_stack_create_over)                                                 \
     X(ccmr_stack_help)                                                        \
     X(ccmr_stack_print)                                                       \
+    X(ccmr_statistics_create)                                                 \
+    X(ccmr_statistics_pop)                                                    \
+    X(ccmr_statistics_push)                                                   \
+    X(ccmr_statistics_read)                                                   \
+    X(ccmr_statistics_read_thread)                                            \
     X(ccmr_status_name)                                                       \
     X(ccmr_status_text)                                                       \
     X(ccmr_stream_create)                                                     \
