@@ -22,4 +22,5 @@ ccmrresinclude_HEADERS += \
 	include/cucoremr/resources/pool.h \
 	include/cucoremr/resources/statistics.h \
 	include/cucoremr/resources/stream_ordered.h \
+	include/cucoremr/resources/tracking.h \
 	include/cucoremr/resources/virtual.h

@@ -68,6 +68,12 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/stream_ordered/store.h \
 	resources/stream_ordered/stream_ordered.h \
 	resources/stream_ordered/tables.c \
+	resources/tracking/blocks.c \
+	resources/tracking/blocks.h \
+	resources/tracking/report.c \
+	resources/tracking/report.h \
+	resources/tracking/trace.c \
+	resources/tracking/tracking.c \
 	resources/virtual/access.c \
 	resources/virtual/books.c \
 	resources/virtual/kind.c \

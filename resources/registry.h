@@ -16,6 +16,7 @@ extern const ccmr_kind ccmr__kind_logging;
 extern const ccmr_kind ccmr__kind_pool;
 extern const ccmr_kind ccmr__kind_statistics;
 extern const ccmr_kind ccmr__kind_stream_ordered;
+extern const ccmr_kind ccmr__kind_tracking;
 extern const ccmr_kind ccmr__kind_virtual;
 
 #endif /* CCMR_RESOURCES_REGISTRY_H */

@@ -23,6 +23,7 @@
 #include <cucoremr/resources/pool.h>
 #include <cucoremr/resources/statistics.h>
 #include <cucoremr/resources/stream_ordered.h>
+#include <cucoremr/resources/tracking.h>
 #include <cucoremr/resources/virtual.h>
 
 #endif /* CUCOREMR_CUCOREMR_H */

@@ -328,7 +328,7 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_stats(
  * event is recorded now; the stream may go afterwards).
  * CCMR_ERROR_NOT_SUPPORTED where the resource does not offer it: of those of
  * 0.1 the pool does, and adaptors that keep no blocks (limiting, logging,
- * statistics) pass it on. ccmr_buffer_note_use() works over every resource of a device.
+ * statistics, tracking) pass it on. ccmr_buffer_note_use() works over every resource of a device.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_note_use(

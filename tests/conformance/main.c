@@ -68,6 +68,8 @@ static const char *const default_stacks[] = {
     "statistics | pool | device_plain",
     "statistics peaks=exact | device_pool",
     "stream_ordered | statistics | device_plain",
+    "tracking | pool | tracking | device_plain",
+    "tracking traces=yes | device_pool",
 };
 
 /* With a second device. */

@@ -25,6 +25,7 @@ const char *const script_stacks[] = {
     "stream_ordered | host",
     "limiting bytes=1MiB | device_pool",
     "statistics | device_pool",
+    "tracking | device_pool",
     "logging file=/dev/null | limiting bytes=64MiB | device_pool",
     "logging file=/dev/null flush=yes | stream_ordered | device_plain",
     "limiting bytes=64MiB | stream_ordered | logging file=/dev/null | "

@@ -73,6 +73,7 @@ static const subject usual[] = {
     {.stack = "pool | limiting bytes=512KiB | device_plain", .patient = 1},
     {.stack = "pool | limiting bytes=8MiB | virtual handle=2MiB",
      .patient = 1},
+    {.stack = "tracking | pool | tracking | device_plain"},
     {.stack = "statistics | pool | statistics peaks=exact | device_plain"},
     {.stack = "pool hard=1MiB | legacy_pinned access=stream", .patient = 1},
 };

@@ -198,6 +198,7 @@ MAKE(ccmr_pool_create, ccmr_pool_create(o->pool, NULL, &resource))
 MAKE(ccmr_statistics_create, ccmr_statistics_create(o->pool, NULL, &resource))
 MAKE(ccmr_stream_ordered_create,
      ccmr_stream_ordered_create(o->pool, NULL, &resource))
+MAKE(ccmr_tracking_create, ccmr_tracking_create(o->pool, NULL, &resource))
 MAKE(ccmr_virtual_create, ccmr_virtual_create(0, NULL, &resource))
 MAKE(ccmr_stack_create, ccmr_stack_create("device_plain", &resource))
 MAKE(ccmr_stack_create_over,
@@ -357,6 +358,24 @@ static ccmr_status call_ccmr_statistics_read_thread(objects *o)
     return ccmr_statistics_read_thread(o->counted, &statistics);
 }
 
+static int visit_none(void *context, const ccmr_tracking_block *block)
+{
+    (void)context;
+    (void)block;
+    return 0;
+}
+
+CALL(ccmr_tracking_outstanding,
+     ccmr_tracking_outstanding(o->counted, visit_none, NULL))
+
+static ccmr_status call_ccmr_tracking_find(objects *o)
+{
+    ccmr_tracking_block block = {.size = sizeof(block)};
+    ccmr_status status = ccmr_tracking_find(o->counted, o, &block);
+
+    return status == CCMR_ERROR_INVALID_POINTER ? CCMR_SUCCESS : status;
+}
+
 /* None may be open. */
 static ccmr_status call_ccmr_statistics_pop(objects *o)
 {
@@ -513,6 +532,9 @@ const valid_call valid_calls[] = {
     ENTRY(ccmr_status_text, CALL_NONE),
     ENTRY(ccmr_stream_create, CALL_STATUS),
     ENTRY(ccmr_stream_from_protocol, CALL_PURE),
+    ENTRY(ccmr_tracking_create, CALL_STATUS),
+    ENTRY(ccmr_tracking_find, CALL_STATUS),
+    ENTRY(ccmr_tracking_outstanding, CALL_STATUS),
     ENTRY(ccmr_statistics_create, CALL_STATUS),
     ENTRY(ccmr_statistics_push, CALL_STATUS),
     ENTRY(ccmr_statistics_pop, CALL_STATUS),
@@ -545,7 +567,8 @@ int objects_make(objects *o, const char *log)
         ccmr_stack_create("device_pool own=yes", &o->pool) != CCMR_SUCCESS ||
         ccmr_stack_create("host", &o->host) != CCMR_SUCCESS ||
         ccmr_stack_create(text, &o->logging) != CCMR_SUCCESS ||
-        ccmr_stack_create("statistics | host", &o->counted) != CCMR_SUCCESS ||
+        ccmr_stack_create("statistics | tracking | host", &o->counted) !=
+            CCMR_SUCCESS ||
         ccmr_stack_create("limiting bytes=1GiB | stream_ordered | "
                           "device_plain",
                           &o->stack) != CCMR_SUCCESS ||

@@ -14,7 +14,7 @@ typedef struct objects {
     ccmr_resource *host;    /* host */
     ccmr_resource *logging; /* logging file=... | host */
     ccmr_resource *stack;   /* limiting | stream_ordered | device_plain */
-    ccmr_resource *counted; /* statistics | host */
+    ccmr_resource *counted; /* statistics | tracking | host */
     ccmr_resource *pooled;  /* pool | device_plain, with a block cached */
     ccmr_buffer *buffer;    /* 4096 bytes of pool */
     ccmr_buffer *other;     /* 4096 bytes of stack */

@@ -8,7 +8,8 @@ tap_tests += \
 	tests/process/fork \
 	tests/process/no_driver \
 	tests/process/old_driver \
-	tests/process/threads
+	tests/process/threads \
+	tests/process/tracking_exit
 tsan_tests += \
 	tests/process/callback \
 	tests/process/threads
@@ -20,6 +21,7 @@ process_calls = \
 tests_process_bad_input_SOURCES = \
 	tests/process/bad_buffers.c \
 	tests/process/bad_contract.c \
+	tests/process/bad_counting.c \
 	tests/process/bad_devices.c \
 	tests/process/bad_input.c \
 	tests/process/bad_input.h \
@@ -33,3 +35,4 @@ tests_process_fork_SOURCES = tests/process/fork.c $(process_calls)
 tests_process_no_driver_SOURCES = tests/process/no_driver.c
 tests_process_old_driver_SOURCES = tests/process/old_driver.c
 tests_process_threads_SOURCES = tests/process/threads.c
+tests_process_tracking_exit_SOURCES = tests/process/tracking_exit.c

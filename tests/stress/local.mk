@@ -12,6 +12,7 @@ adaptor_threads = \
 	tests/stress/resource_threads \
 	tests/stress/statistics_threads \
 	tests/stress/stream_ordered_threads \
+	tests/stress/tracking_threads \
 	tests/stress/virtual_threads
 tap_tests += $(adaptor_threads) tests/stress/logging_processes
 tsan_tests += $(adaptor_threads)
@@ -33,6 +34,9 @@ tests_stress_statistics_threads_SOURCES = tests/stress/statistics_threads.c \
 	tests/support/puppet.c tests/support/puppet.h
 tests_stress_stream_ordered_threads_SOURCES = \
 	tests/stress/stream_ordered_threads.c \
+	tests/stress/crew.c tests/stress/crew.h \
+	tests/support/puppet.c tests/support/puppet.h
+tests_stress_tracking_threads_SOURCES = tests/stress/tracking_threads.c \
 	tests/stress/crew.c tests/stress/crew.h \
 	tests/support/puppet.c tests/support/puppet.h
 tests_stress_virtual_threads_SOURCES = tests/stress/virtual_threads.c \

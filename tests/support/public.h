@@ -82,6 +82,9 @@
     X(ccmr_stream_retire)                                                     \
     X(ccmr_stream_set_capturing)                                              \
     X(ccmr_stream_synchronize)                                                \
+    X(ccmr_tracking_create)                                                   \
+    X(ccmr_tracking_find)                                                     \
+    X(ccmr_tracking_outstanding)                                              \
     X(ccmr_version)                                                           \
     X(ccmr_version_text)                                                      \
     X(ccmr_virtual_create)
