@@ -381,6 +381,93 @@ ccmr_status ccmr_resource_export_handle(ccmr_resource *resource, void *ptr,
                                             handle_size));
 }
 
+/* Some bytes of a block. */
+static ccmr_status check_part(const ccmr_resource *resource, const void *ptr,
+                              size_t bytes, const char *call)
+{
+    ccmr_status status = check(resource, ptr, call, "ptr");
+
+    if (status == CCMR_SUCCESS &&
+        (bytes == 0 || bytes > (size_t)PTRDIFF_MAX)) {
+        status = named(resource, ccmr__fail(CCMR_ERROR_INVALID_SIZE,
+                                            "%s of %zu bytes", call, bytes));
+    }
+    return status;
+}
+
+ccmr_status ccmr_resource_pin(ccmr_resource *resource, void *ptr, size_t bytes)
+{
+    unsigned before = failures();
+    ccmr_status status = check_part(resource, ptr, bytes, "pin");
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource->ops.pin == NULL) {
+        return unsupported(resource, "pin");
+    }
+    return pass(resource, before,
+                resource->ops.pin(resource->self, ptr, bytes));
+}
+
+ccmr_status ccmr_resource_unpin(ccmr_resource *resource, void *ptr,
+                                size_t bytes)
+{
+    unsigned before = failures();
+    ccmr_status status = check_part(resource, ptr, bytes, "unpin");
+
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource->ops.unpin == NULL) {
+        return unsupported(resource, "unpin");
+    }
+    return pass(resource, before,
+                resource->ops.unpin(resource->self, ptr, bytes));
+}
+
+ccmr_status ccmr_resource_export_block(ccmr_resource *resource, void *ptr,
+                                       size_t bytes, unsigned kind,
+                                       void *handle, size_t handle_size,
+                                       ccmr_export_place *place)
+{
+    unsigned before = failures();
+    ccmr_export_place own = {.size = sizeof(own)};
+    ccmr_status status = check_part(resource, ptr, bytes, "export_block");
+
+    if (status == CCMR_SUCCESS) {
+        status = check(resource, handle, "export_block", "handle");
+    }
+    if (status == CCMR_SUCCESS) {
+        status = check(resource, place, "export_block", "place");
+    }
+    /* A wrong struct is refused before there is a handle. */
+    if (status == CCMR_SUCCESS) {
+        ccmr_export_place probe = *place;
+
+        status =
+            ccmr__struct_write(&probe, &own, sizeof(own),
+                               FIRST_VERSION(ccmr_export_place, handle_bytes),
+                               "ccmr_export_place");
+    }
+    if (status != CCMR_SUCCESS) {
+        return status;
+    }
+    if (resource->ops.export_block == NULL) {
+        return unsupported(resource, "export_block");
+    }
+    status = pass(resource, before,
+                  resource->ops.export_block(resource->self, ptr, bytes, kind,
+                                             handle, handle_size, &own));
+    if (status == CCMR_SUCCESS) {
+        status =
+            ccmr__struct_write(place, &own, sizeof(own),
+                               FIRST_VERSION(ccmr_export_place, handle_bytes),
+                               "ccmr_export_place");
+    }
+    return status;
+}
+
 static ccmr_status unknown_option(const ccmr_resource *resource,
                                   const char *name)
 {

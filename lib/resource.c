@@ -57,6 +57,10 @@ static ccmr_status check_ops(const ccmr_resource_ops *ops)
                           "and unreserve come together; %d of 5 are set",
                           ranges);
     }
+    if ((ops->pin == NULL) != (ops->unpin == NULL)) {
+        return missing_op(ops->pin == NULL ? "pin, but not unpin,"
+                                           : "unpin, but not pin,");
+    }
     return CCMR_SUCCESS;
 }
 

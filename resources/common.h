@@ -93,4 +93,37 @@ ccmr_status ccmr__find_adaptor(ccmr_resource *resource,
 void ccmr__note_out_of_memory(ccmr_error_detail *detail, const char *call)
     __attribute__((cold));
 
+/*
+ * What an adaptor that keeps no blocks passes on to `upstream`, a member of its
+ * object: pins and exports. The functions, and the members of its operations.
+ */
+#define CCMR__PASS_ON_PLACES(type)                                            \
+    static ccmr_status pass_on_pin(void *object, void *ptr, size_t bytes)     \
+    {                                                                         \
+        return ccmr_resource_pin(((type *)object)->upstream, ptr, bytes);     \
+    }                                                                         \
+    static ccmr_status pass_on_unpin(void *object, void *ptr, size_t bytes)   \
+    {                                                                         \
+        return ccmr_resource_unpin(((type *)object)->upstream, ptr, bytes);   \
+    }                                                                         \
+    static ccmr_status pass_on_export_handle(void *object, void *ptr,         \
+                                             unsigned kind, void *handle,     \
+                                             size_t handle_size)              \
+    {                                                                         \
+        return ccmr_resource_export_handle(((type *)object)->upstream, ptr,   \
+                                           kind, handle, handle_size);        \
+    }                                                                         \
+    static ccmr_status pass_on_export_block(                                  \
+        void *object, void *ptr, size_t bytes, unsigned kind, void *handle,   \
+        size_t handle_size, ccmr_export_place *place)                         \
+    {                                                                         \
+        return ccmr_resource_export_block(((type *)object)->upstream, ptr,    \
+                                          bytes, kind, handle, handle_size,   \
+                                          place);                             \
+    }
+
+#define CCMR__PLACES_OPS                                                      \
+    .export_handle = pass_on_export_handle, .pin = pass_on_pin,               \
+    .unpin = pass_on_unpin, .export_block = pass_on_export_block
+
 #endif /* CCMR_RESOURCES_COMMON_H */

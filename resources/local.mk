@@ -45,6 +45,9 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/range.c \
 	resources/pool/range.h \
 	resources/pool/range_fill.c \
+	resources/pool/pin.c \
+	resources/pool/pin.h \
+	resources/pool/export.c \
 	resources/pool/range_give.c \
 	resources/pool/range_grow.c \
 	resources/pool/range_grow.h \

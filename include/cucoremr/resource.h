@@ -33,9 +33,9 @@ typedef enum ccmr_free_stream_policy {
 
 /** What a resource does on a stream that is capturing. @since 0.1 */
 typedef enum ccmr_capture_behavior {
-    CCMR_CAPTURE_REFUSED = 0, /**< CCMR_ERROR_CAPTURING, capture unharmed */
-    CCMR_CAPTURE_RESERVE = 1, /**< served from a reserve tied to the graph */
-    CCMR_CAPTURE_NODES = 2,   /**< becomes nodes of the graph */
+    CCMR_CAPTURE_REFUSED = 0,   /**< CCMR_ERROR_CAPTURING, capture unharmed */
+    CCMR_CAPTURE_RESERVE = 1,   /**< served from a reserve tied to the graph */
+    CCMR_CAPTURE_NODES = 2,     /**< becomes nodes of the graph */
     CCMR_CAPTURE_IRRELEVANT = 3 /**< streams do not matter */
 } ccmr_capture_behavior;
 
@@ -59,14 +59,14 @@ typedef enum ccmr_access {
  * @since 0.1
  */
 typedef struct ccmr_properties {
-    size_t size;            /**< [in] sizeof(ccmr_properties) */
-    const char *name;       /**< kind, "device_pool"; lives with resource */
-    int device;             /**< ordinal, -1 if bound to none */
-    int device_accessible;  /**< 1 if kernels may use the memory */
-    int host_accessible;    /**< 1 if the host may use the memory */
-    int managed;            /**< 1 for managed (migrating) memory */
-    size_t max_alignment;   /**< greatest alignment that is honoured */
-    int free_may_block;     /**< 1 if a deallocate may wait for the device */
+    size_t size;           /**< [in] sizeof(ccmr_properties) */
+    const char *name;      /**< kind, "device_pool"; lives with resource */
+    int device;            /**< ordinal, -1 if bound to none */
+    int device_accessible; /**< 1 if kernels may use the memory */
+    int host_accessible;   /**< 1 if the host may use the memory */
+    int managed;           /**< 1 for managed (migrating) memory */
+    size_t max_alignment;  /**< greatest alignment that is honoured */
+    int free_may_block;    /**< 1 if a deallocate may wait for the device */
     ccmr_free_stream_policy free_stream;
     ccmr_capture_behavior capture;
     ccmr_access access;
@@ -86,6 +86,18 @@ typedef struct ccmr_block {
     size_t alignment;
     ccmr_stream allocation_stream; /**< or CCMR_STREAM_UNSET if unknown */
 } ccmr_block;
+
+/**
+ * Where a block lies in what was exported for it. Filled by
+ * ccmr_resource_export_block().
+ * @since 0.1
+ */
+typedef struct ccmr_export_place {
+    size_t size;         /**< [in] sizeof(ccmr_export_place) */
+    size_t offset;       /**< of the block's first byte in the handle */
+    size_t bytes;        /**< of the block, from there on, that it has */
+    size_t handle_bytes; /**< of all of it: what is imported is mapped so */
+} ccmr_export_place;
 
 /**
  * A resource's operations. An implementer fills this and calls
@@ -200,6 +212,20 @@ typedef struct ccmr_resource_ops {
                              int *fits);
     /** Check the resource's own books; CCMR_SUCCESS if they agree. */
     ccmr_status (*audit)(void *self);
+    /**
+     * What is at [ptr, ptr + bytes) stays there until it is unpinned as often,
+     * whether its block is freed or not. Both or none.
+     */
+    ccmr_status (*pin)(void *self, void *ptr, size_t bytes);
+    ccmr_status (*unpin)(void *self, void *ptr, size_t bytes);
+    /**
+     * Export the handle that a block begins in, and tell where. `place` is of
+     * the library's size. If others may have that memory later, it is pinned:
+     * unpin(ptr, place->bytes) ends that.
+     */
+    ccmr_status (*export_block)(void *self, void *ptr, size_t bytes,
+                                unsigned kind, void *handle,
+                                size_t handle_size, ccmr_export_place *place);
 } ccmr_resource_ops;
 
 CCMR_BEGIN_DECLS
@@ -320,8 +346,8 @@ CCMR_API ccmr_status ccmr_resource_trim(ccmr_resource *resource, size_t keep,
  * Any thread; exact when nothing else runs, see `stats->exact`.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_stats(
-    ccmr_resource *resource, ccmr_stats *stats);
+CCMR_API CCMR_NODISCARD ccmr_status
+ccmr_resource_stats(ccmr_resource *resource, ccmr_stats *stats);
 
 /**
  * The block's free must also wait for what is enqueued on `stream` now (an
@@ -331,8 +357,8 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_stats(
  * statistics, tracking) pass it on. ccmr_buffer_note_use() works over every resource of a device.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_note_use(
-    ccmr_resource *resource, void *ptr, ccmr_stream stream);
+CCMR_API CCMR_NODISCARD ccmr_status
+ccmr_resource_note_use(ccmr_resource *resource, void *ptr, ccmr_stream stream);
 
 /**
  * The block's free must also wait for what will be enqueued on `stream` until
@@ -359,9 +385,10 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_hold_until_free(
  * it: `virtual` does, and no adaptor. Refused: the block is what it was.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status
-ccmr_resource_grow(ccmr_resource *resource, void *ptr, size_t bytes,
-                   size_t new_bytes, ccmr_stream stream);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_grow(ccmr_resource *resource,
+                                                       void *ptr, size_t bytes,
+                                                       size_t new_bytes,
+                                                       ccmr_stream stream);
 
 /**
  * Grant (1) or take (0) another device's right to use the resource's memory,
@@ -371,8 +398,8 @@ ccmr_resource_grow(ccmr_resource *resource, void *ptr, size_t bytes,
  * does) or the device cannot reach the memory; all or nothing. May take long.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_set_access(
-    ccmr_resource *resource, int device, int granted);
+CCMR_API CCMR_NODISCARD ccmr_status
+ccmr_resource_set_access(ccmr_resource *resource, int device, int granted);
 
 /**
  * Export the memory of a block for another process.
@@ -391,6 +418,58 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_set_access(
 CCMR_API CCMR_NODISCARD ccmr_status
 ccmr_resource_export_handle(ccmr_resource *resource, void *ptr, unsigned kind,
                             void *handle, size_t handle_size);
+
+/**
+ * Keep the memory of a live block, or a part of it, where it is: for what is
+ * registered with a network card or a communication library. Until it is
+ * unpinned, this address means this memory, also when the block has been freed
+ * and others have it: it is not moved, unmapped or given back. It is handed
+ * out as ever. A trim tells how much of what is free is pinned.
+ *
+ * @param ptr    in a live block
+ * @param bytes  from there on in the block; a resource that keeps no sizes of
+ *               blocks cannot know where it ends
+ *
+ * Pins of the same bytes are counted. The last reference's release takes them
+ * along: end what was registered before. CCMR_ERROR_INVALID_POINTER: there is
+ * no memory of the resource. CCMR_ERROR_NOT_SUPPORTED where the resource does
+ * not offer it: of those of 0.1 the pool does, and adaptors that keep no blocks
+ * pass it on. No driver call, any thread.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_pin(ccmr_resource *resource,
+                                                      void *ptr, size_t bytes);
+
+/**
+ * The end of one ccmr_resource_pin() of exactly these bytes; their block may
+ * have been freed. CCMR_ERROR_INVALID_POINTER: they are not pinned. Any thread.
+ * @since 0.1
+ */
+CCMR_API ccmr_status ccmr_resource_unpin(ccmr_resource *resource, void *ptr,
+                                         size_t bytes);
+
+/**
+ * Export a block of which the handle may be larger, or the first of several.
+ *
+ * @param ptr          in a live block
+ * @param bytes        from there on, in the block
+ * @param kind         as for ccmr_resource_export_handle()
+ * @param handle       [out] the handle that `ptr` lies in
+ * @param handle_size  exactly its bytes
+ * @param place        [out] where the block is in it, and how much of it; the
+ *                     size must be set. What is missing is exported by another
+ *                     call, with `ptr` + `place->bytes`
+ *
+ * A pool (made with `export=handle`) pins what it exported: until
+ * ccmr_resource_unpin(ptr, place->bytes), when nobody has it imported any more.
+ * Whoever imports it can reach all of the handle, other blocks included.
+ * CCMR_ERROR_NOT_SUPPORTED where the resource does not offer it (`virtual` and
+ * `pool` do) or lacks the kind. Any thread.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_export_block(
+    ccmr_resource *resource, void *ptr, size_t bytes, unsigned kind,
+    void *handle, size_t handle_size, ccmr_export_place *place);
 
 /**
  * An option's present value as text, as a stack text would spell it.
@@ -416,9 +495,8 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_option_set(
  * CCMR_ERROR_NOT_SUPPORTED where the resource cannot tell.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status
-ccmr_resource_would_fit(ccmr_resource *resource, size_t bytes,
-                        ccmr_stream stream, int *fits);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_would_fit(
+    ccmr_resource *resource, size_t bytes, ccmr_stream stream, int *fits);
 
 /**
  * Let the resource check its own books. CCMR_SUCCESS where there are none.
@@ -442,8 +520,7 @@ CCMR_END_DECLS
 #define ccmr_resource_note_use(resource, ptr, stream)                         \
     ccmr_resource_note_use(resource, ptr, CCMR_STREAM_OF_CALLER(stream))
 #define ccmr_resource_hold_until_free(resource, ptr, stream)                  \
-    ccmr_resource_hold_until_free(resource, ptr,                              \
-                                  CCMR_STREAM_OF_CALLER(stream))
+    ccmr_resource_hold_until_free(resource, ptr, CCMR_STREAM_OF_CALLER(stream))
 #define ccmr_resource_grow(resource, ptr, bytes, new_bytes, stream)           \
     ccmr_resource_grow(resource, ptr, bytes, new_bytes,                       \
                        CCMR_STREAM_OF_CALLER(stream))

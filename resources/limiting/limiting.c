@@ -121,6 +121,8 @@ static ccmr_status limiting_note_use(void *object, void *ptr,
     return ccmr_resource_note_use(self->upstream, ptr, stream);
 }
 
+CCMR__PASS_ON_PLACES(limiting)
+
 static ccmr_status limiting_hold_until_free(void *object, void *ptr,
                                             ccmr_stream stream)
 {
@@ -255,6 +257,7 @@ static const ccmr_resource_ops limiting_ops = {
     .upstream = limiting_upstream,
     .note_use = limiting_note_use,
     .hold_until_free = limiting_hold_until_free,
+    CCMR__PLACES_OPS,
     .stats = limiting_stats,
     .option_get = limiting_option_get,
     .option_set = limiting_option_set,

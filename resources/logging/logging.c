@@ -182,6 +182,8 @@ static ccmr_status logging_note_use(void *object, void *ptr,
     return ccmr_resource_note_use(self->upstream, ptr, stream);
 }
 
+CCMR__PASS_ON_PLACES(logging)
+
 static ccmr_status logging_hold_until_free(void *object, void *ptr,
                                            ccmr_stream stream)
 {
@@ -265,6 +267,7 @@ static const ccmr_resource_ops logging_ops = {
     .upstream = logging_upstream,
     .note_use = logging_note_use,
     .hold_until_free = logging_hold_until_free,
+    CCMR__PLACES_OPS,
     .stats = logging_stats,
     .option_get = logging_option_get,
     .would_fit = logging_would_fit,

@@ -177,7 +177,17 @@ ccmr_status ccmr__pool_audit(void *object)
     size_t carried;
     size_t brought;
     size_t handles;
+    int pins;
 
+    (void)pthread_mutex_lock(&pool->pinning);
+    pins = ccmr__pool_pins_audit(pool);
+    (void)pthread_mutex_unlock(&pool->pinning);
+    if (!pins) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: its books do not agree: %zu pins, and other "
+                          "handles are pinned",
+                          pool->pins.count);
+    }
     (void)pthread_mutex_lock(&pool->slow);
     (void)pthread_mutex_lock(&pool->lock); /* no lane comes meanwhile */
     first = atomic_load_explicit(&pool->lanes, memory_order_acquire);

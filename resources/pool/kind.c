@@ -10,6 +10,7 @@
 #include "lib/error.h"
 #include "lib/process.h"
 #include "lib/resource.h"
+#include "lib/resource_object.h"
 #include "lib/struct.h"
 #include "lib/text.h"
 #include "resources/common.h"
@@ -25,6 +26,7 @@ static _Atomic uint64_t next_serial = 1;
 
 static void pool_free(ccmr__pool *self)
 {
+    (void)pthread_mutex_destroy(&self->pinning);
     (void)pthread_mutex_destroy(&self->noting);
     (void)pthread_mutex_destroy(&self->lock);
     (void)pthread_mutex_destroy(&self->slow);
@@ -54,7 +56,9 @@ static ccmr_status pool_describe(void *object, ccmr_properties *properties)
         properties->free_may_block = 0;
         properties->free_stream = CCMR_FREE_ON_ALLOCATION_STREAM;
         properties->capture = CCMR_CAPTURE_REFUSED;
-        properties->handle_kinds = CCMR_HANDLE_NONE;
+        if (!self->options.exported) {
+            properties->handle_kinds = CCMR_HANDLE_NONE;
+        }
         if (properties->host_accessible) {
             properties->access =
                 self->host_access ? CCMR_ACCESS_HOST : CCMR_ACCESS_STREAM;
@@ -85,7 +89,8 @@ enum {
     OPTION_ACCESS,
     OPTION_HANDLE,
     OPTION_MOVE,
-    OPTION_STREAMS
+    OPTION_STREAMS,
+    OPTION_EXPORT
 };
 
 static const ccmr_option pool_options[] = {
@@ -113,11 +118,15 @@ static const ccmr_option pool_options[] = {
                      "over virtual: free memory moves to addresses where it "
                      "is needed"},
     [OPTION_STREAMS] = CCMR__OPTION_STREAMS,
+    [OPTION_EXPORT] = {"export", CCMR_OPTION_CHOICE, "no", "no|handle",
+                       "over virtual with export: a block is exported by the "
+                       "handle it lies in, with all that is in there"},
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
 static const char *const reuse_names[] = {"follow", "finished"};
 static const char *const move_names[] = {"yes", "no"};
+static const char *const export_names[] = {"no", "handle"};
 static const char *const access_names[] = {"upstream", "host", "stream"};
 
 static ccmr_status pool_option_get(void *object, const char *name, char *text,
@@ -159,6 +168,9 @@ static ccmr_status pool_option_get(void *object, const char *name, char *text,
         break;
     case OPTION_STREAMS:
         ccmr__text_add(&value, "%s", ccmr__streams_name(options.registered));
+        break;
+    case OPTION_EXPORT:
+        ccmr__text_add(&value, "%s", export_names[options.exported ? 1 : 0]);
         break;
     default:
         ccmr__text_add(&value, "%s", access_names[options.access]);
@@ -231,6 +243,10 @@ static const ccmr_resource_ops pool_ops = {
     .option_set = pool_option_set,
     .would_fit = ccmr__pool_would_fit,
     .audit = ccmr__pool_audit,
+    .export_handle = ccmr__pool_export_handle,
+    .pin = ccmr__pool_pin_memory,
+    .unpin = ccmr__pool_unpin_memory,
+    .export_block = ccmr__pool_export_block,
 };
 
 static int init_locks(ccmr__pool *self)
@@ -247,8 +263,13 @@ static int init_locks(ccmr__pool *self)
     if (pthread_mutex_init(&self->noting, NULL) != 0) {
         goto err_lock;
     }
+    if (pthread_mutex_init(&self->pinning, NULL) != 0) {
+        goto err_noting;
+    }
     return 0;
 
+err_noting:
+    (void)pthread_mutex_destroy(&self->noting);
 err_lock:
     (void)pthread_mutex_destroy(&self->lock);
 err_slow:
@@ -333,6 +354,19 @@ static ccmr_status __attribute__((noinline)) check_made(const ccmr__pool *self)
                           "pool: handle=%zu: there is no address range of %s "
                           "to work on; memory of it comes in segments",
                           options->handle, ccmr_resource_name(self->upstream));
+    }
+    if (options->exported) {
+        ccmr_properties properties = {.size = sizeof(properties)};
+
+        if (self->range == NULL || self->upstream->ops.export_handle == NULL ||
+            ccmr_resource_describe(self->upstream, &properties) !=
+                CCMR_SUCCESS ||
+            properties.handle_kinds == CCMR_HANDLE_NONE) {
+            return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                              "pool: export=handle: %s directly below exports "
+                              "no handles of an address range",
+                              ccmr_resource_name(self->upstream));
+        }
     }
     return check_hard(self, options->hard);
 }
@@ -427,6 +461,7 @@ static ccmr_status read_options(const ccmr_pool_options *from,
         .handle = known.handle,
         .move = known.move == CCMR_POOL_MOVE_YES,
         .registered = known.streams_registered != 0,
+        .exported = known.export_handles != 0,
     };
     return CCMR_SUCCESS;
 }
@@ -486,6 +521,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
         .handle = values[OPTION_HANDLE].number,
         .move = values[OPTION_MOVE].integer == 0,
         .registered = values[OPTION_STREAMS].integer != 0,
+        .exported = values[OPTION_EXPORT].integer != 0,
     };
     return create(upstreams[0], device, &options, resource);
 }

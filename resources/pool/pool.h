@@ -20,6 +20,7 @@
  * Locks, in the order in which they may be nested:
  *   thieves -> lock -> a lane's lock -> the range's    never two lanes' locks
  *   noting -> nothing
+ *   pinning -> lock or the range's
  * None is held over a call of the upstream or of the driver.
  */
 #ifndef CCMR_RESOURCES_POOL_POOL_H
@@ -34,6 +35,7 @@
 #include "resources/pool/cache.h"
 #include "resources/pool/extent.h"
 #include "resources/pool/lane.h"
+#include "resources/pool/pin.h"
 
 #define CCMR__POOL_LANE_BUCKETS 256u
 #define CCMR__POOL_NOTE_BITS 6
@@ -46,6 +48,7 @@ struct ccmr__pool_segment {
     uintptr_t base;
     size_t bytes;
     size_t alignment;         /* as the upstream gave it */
+    _Atomic size_t pins;      /* it does not go: written under pool->lock */
     ccmr__pool_segment *next; /* unused ones */
 };
 
@@ -72,6 +75,7 @@ typedef struct ccmr__pool_options {
     size_t handle;  /* most bytes of a handle; 0: by itself */
     int move;       /* free handles move to where they are needed */
     int registered; /* streams are registered at first sight */
+    int exported;   /* handles with blocks of others in them, too */
 } ccmr__pool_options;
 
 typedef struct ccmr__pool_range ccmr__pool_range;
@@ -128,6 +132,9 @@ struct ccmr__pool {
     _Atomic size_t noted; /* notes that there are */
     pthread_mutex_t noting;
     ccmr__pool_note *notes[(size_t)1 << CCMR__POOL_NOTE_BITS]; /* `noting` */
+
+    pthread_mutex_t pinning;
+    ccmr__pool_pins pins; /* `pinning` */
 
     ccmr__pool *next_pool; /* all pools: cache.c's own lock */
 };
@@ -266,6 +273,15 @@ ccmr_status ccmr__pool_range_begin(ccmr__pool *pool, size_t bytes);
  * `keep` bytes are reserved. Returns the bytes. */
 size_t ccmr__pool_range_release(ccmr__pool *pool, size_t keep,
                                 ccmr_status *refused);
+
+/* ---- export.c -------------------------------------------------------------------- */
+
+ccmr_status ccmr__pool_export_handle(void *object, void *ptr, unsigned kind,
+                                     void *handle, size_t handle_size);
+ccmr_status ccmr__pool_export_block(void *object, void *ptr, size_t bytes,
+                                    unsigned kind, void *handle,
+                                    size_t handle_size,
+                                    ccmr_export_place *place);
 
 /* ---- trim.c --------------------------------------------------------------------- */
 

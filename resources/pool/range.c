@@ -177,6 +177,56 @@ uint32_t ccmr__pool_first_handle(const ccmr__pool_range *range,
                : CCMR__POOL_NO_PAGE;
 }
 
+uint32_t ccmr__pool_handle_at(const ccmr__pool_range *range, uint32_t page)
+{
+    uint32_t inner = 0;
+
+    /* No handle is larger: what goes on longer is none. */
+    while (page < range->top && inner < range->most && inner <= page &&
+           range->runs[page - inner].kind == CCMR__POOL_INNER) {
+        inner++;
+    }
+    if (page >= range->top || inner >= range->most || inner > page ||
+        (range->runs[page - inner].kind != CCMR__POOL_HANDLE &&
+         range->runs[page - inner].kind != CCMR__POOL_PINNED)) {
+        return CCMR__POOL_NO_PAGE;
+    }
+    return page - inner;
+}
+
+size_t ccmr__pool_pinned_pages(const ccmr__pool_range *range,
+                               uintptr_t address, size_t bytes)
+{
+    uint32_t page = ccmr__pool_page_of(range, address + range->unit - 1);
+    uint32_t end = ccmr__pool_page_of(range, address + bytes);
+    size_t pinned = 0;
+
+    while (page < end) {
+        const ccmr__pool_run *run = &range->runs[page];
+
+        if (run->kind == CCMR__POOL_PINNED && run->pages <= end - page) {
+            pinned += run->pages;
+        }
+        /* An extent may begin within a handle. */
+        page += run->kind == CCMR__POOL_INNER ? 1 : run->pages;
+    }
+    return pinned;
+}
+
+size_t ccmr__pool_pins_of_handles(const ccmr__pool_range *range)
+{
+    uint32_t page = 0;
+    size_t pins = 0;
+
+    while (page < range->top) {
+        pins += range->runs[page].kind == CCMR__POOL_PINNED
+                    ? range->runs[page].pins
+                    : 0;
+        page += range->runs[page].pages;
+    }
+    return pins;
+}
+
 size_t ccmr__pool_range_bytes(ccmr__pool_range *range)
 {
     size_t bytes = 0;
@@ -184,7 +234,8 @@ size_t ccmr__pool_range_bytes(ccmr__pool_range *range)
 
     ccmr__pool_range_lock(range);
     while (page < range->top) {
-        if (range->runs[page].kind == CCMR__POOL_HANDLE) {
+        if (range->runs[page].kind == CCMR__POOL_HANDLE ||
+            range->runs[page].kind == CCMR__POOL_PINNED) {
             bytes += range->runs[page].pages * range->unit;
         }
         page += range->runs[page].pages;

@@ -39,7 +39,8 @@ typedef enum ccmr__pool_run_kind {
     CCMR__POOL_INNER = 0, /* no run begins here */
     CCMR__POOL_HOLE,      /* no memory */
     CCMR__POOL_TAKEN,     /* some call's, with memory or without */
-    CCMR__POOL_HANDLE     /* a handle that the pool's books count */
+    CCMR__POOL_HANDLE,    /* a handle that the pool's books count */
+    CCMR__POOL_PINNED     /* the same, and it stays: see pin.h */
 } ccmr__pool_run_kind;
 
 typedef struct ccmr__pool_run {
@@ -48,6 +49,7 @@ typedef struct ccmr__pool_run {
     uint32_t back;     /* of the run that ends here */
     uint32_t next;     /* holes, in no order */
     uint32_t previous; /* of a hole */
+    uint32_t pins;     /* of a pinned handle */
 } ccmr__pool_run;
 
 /* An address that a handle has left. */
@@ -120,6 +122,18 @@ void ccmr__pool_join_pages(ccmr__pool_range *range, uint32_t page,
 uint32_t ccmr__pool_first_handle(const ccmr__pool_range *range,
                                  uintptr_t address, size_t bytes,
                                  uint32_t page);
+
+/** The first page of the handle that a page lies in; CCMR__POOL_NO_PAGE where
+ * that is none. */
+uint32_t ccmr__pool_handle_at(const ccmr__pool_range *range, uint32_t page);
+
+/** Pages of pinned handles that lie wholly in [address, address + bytes), which
+ * is all memory. */
+size_t ccmr__pool_pinned_pages(const ccmr__pool_range *range,
+                               uintptr_t address, size_t bytes);
+
+/** Sum of the pins of all handles. */
+size_t ccmr__pool_pins_of_handles(const ccmr__pool_range *range);
 
 /* ---- range_move.c ----------------------------------------------------------- */
 

@@ -32,8 +32,9 @@ static void choose(ccmr__pool_range *range, const ccmr__pool_extent *extent,
 
         page = ccmr__pool_first_handle(range, extent->address, extent->bytes,
                                        page);
-        if (page == CCMR__POOL_NO_PAGE) {
-            break;
+        if (page == CCMR__POOL_NO_PAGE ||
+            (what->pages != 0 && page != what->page + what->pages)) {
+            break; /* between them is one that is pinned */
         }
         pages = range->runs[page].pages;
         if (!ccmr__pool_is_elsewhere(range, page) &&

@@ -212,6 +212,8 @@ static int take_whole(ccmr__pool *pool, uintptr_t base, size_t keep,
     extent = ccmr__pool_starting_at(&lane->set, base);
     if (extent != NULL && extent->segment->base == base &&
         extent->bytes == extent->segment->bytes && is_settled(extent) &&
+        atomic_load_explicit(&extent->segment->pins, memory_order_relaxed) ==
+            0 &&
         ccmr__pool_claim(pool, keep, extent->bytes)) {
         ccmr__pool_remove(&lane->set, extent, piece);
         taken = 1;
@@ -384,6 +386,7 @@ ccmr_status ccmr__pool_trim(void *object, size_t keep,
         return refused;
     }
     result->pending_bytes = count_pending(pool);
+    result->pinned_bytes = ccmr__pool_pinned_bytes(pool);
     *ccmr__error() = before;
     return CCMR_SUCCESS;
 }
@@ -474,6 +477,7 @@ void ccmr__pool_end(ccmr__pool *pool)
     }
     ccmr__pool_list_remove(pool);
     ccmr__pool_notes_end(pool);
+    ccmr__pool_pins_end(pool);
     (void)ccmr__pool_steal(pool, NULL, NULL);
     /* A call that went wrong once is no reason to lose memory. */
     for (tries = 0;

@@ -54,6 +54,7 @@ static ccmr_status so_describe(void *object, ccmr_properties *properties)
         properties->free_may_block = 0;
         properties->free_stream = CCMR_FREE_ON_ALLOCATION_STREAM;
         properties->capture = CCMR_CAPTURE_REFUSED;
+        properties->handle_kinds = CCMR_HANDLE_NONE;
     }
     return status;
 }

@@ -224,7 +224,7 @@ static ccmr_status keep_private(int fd)
 /* In the device's context, with `access` held alone: the piece stays. */
 static ccmr_status export_piece(ccmr__virtual *self, const void *ptr,
                                 unsigned kind, void *handle,
-                                size_t handle_size)
+                                size_t handle_size, size_t *bytes)
 {
     union {
         int fd;
@@ -236,6 +236,9 @@ static ccmr_status export_piece(ccmr__virtual *self, const void *ptr,
 
     (void)pthread_mutex_lock(&self->books);
     status = find_piece(self, ptr, &piece);
+    if (status == CCMR_SUCCESS) {
+        *bytes = piece->bytes;
+    }
     (void)pthread_mutex_unlock(&self->books);
     if (status != CCMR_SUCCESS) {
         return status;
@@ -254,10 +257,10 @@ static ccmr_status export_piece(ccmr__virtual *self, const void *ptr,
     return status;
 }
 
-ccmr_status ccmr__virtual_export_handle(void *object, void *ptr, unsigned kind,
-                                        void *handle, size_t handle_size)
+static ccmr_status export_whole(ccmr__virtual *self, const void *ptr,
+                                unsigned kind, void *handle,
+                                size_t handle_size, size_t *bytes)
 {
-    ccmr__virtual *self = object;
     ccmr_status status = check_kind(self, kind, handle_size);
     ccmr__scope scope;
 
@@ -268,8 +271,33 @@ ccmr_status ccmr__virtual_export_handle(void *object, void *ptr, unsigned kind,
         return status;
     }
     (void)pthread_rwlock_wrlock(&self->access);
-    status = export_piece(self, ptr, kind, handle, handle_size);
+    status = export_piece(self, ptr, kind, handle, handle_size, bytes);
     (void)pthread_rwlock_unlock(&self->access);
     ccmr__scope_leave(&scope);
+    return status;
+}
+
+ccmr_status ccmr__virtual_export_handle(void *object, void *ptr, unsigned kind,
+                                        void *handle, size_t handle_size)
+{
+    size_t bytes;
+
+    return export_whole(object, ptr, kind, handle, handle_size, &bytes);
+}
+
+ccmr_status ccmr__virtual_export_block(void *object, void *ptr, size_t bytes,
+                                       unsigned kind, void *handle,
+                                       size_t handle_size,
+                                       ccmr_export_place *place)
+{
+    size_t whole;
+    ccmr_status status =
+        export_whole(object, ptr, kind, handle, handle_size, &whole);
+
+    if (status == CCMR_SUCCESS) {
+        place->offset = 0;
+        place->bytes = bytes < whole ? bytes : whole;
+        place->handle_bytes = whole;
+    }
     return status;
 }

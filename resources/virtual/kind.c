@@ -175,6 +175,7 @@ const ccmr_resource_ops ccmr__virtual_ops = {
     .unreserve = ccmr__virtual_unreserve,
     .grow = ccmr__virtual_grow,
     .export_handle = ccmr__virtual_export_handle,
+    .export_block = ccmr__virtual_export_block,
     .set_access = ccmr__virtual_set_access,
     .option_get = virtual_option_get,
     .audit = ccmr__virtual_audit,

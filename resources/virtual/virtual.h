@@ -119,6 +119,10 @@ ccmr_status ccmr__virtual_unreserve(void *object, void *base, size_t bytes);
 ccmr_status ccmr__virtual_set_access(void *object, int device, int granted);
 ccmr_status ccmr__virtual_export_handle(void *object, void *ptr, unsigned kind,
                                         void *handle, size_t handle_size);
+ccmr_status ccmr__virtual_export_block(void *object, void *ptr, size_t bytes,
+                                       unsigned kind, void *handle,
+                                       size_t handle_size,
+                                       ccmr_export_place *place);
 
 /* memory.c: in the device's context. What maps and unmaps shares `access`. */
 

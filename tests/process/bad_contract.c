@@ -392,6 +392,50 @@ void bad_ccmr_resource_export_handle(void)
     tap_is_int(fd, -1, "an export that is refused writes nothing");
 }
 
+void bad_ccmr_resource_export_block(void)
+{
+    ccmr_export_place place = {.size = sizeof(place)};
+    int fd = -1;
+
+    BAD(ccmr_resource_export_block(NULL, block, 1, 1, &fd, sizeof(fd), &place),
+        INVALID_ARGUMENT, "resource");
+    BAD(ccmr_resource_export_block(pool, NULL, 1, 1, &fd, sizeof(fd), &place),
+        INVALID_ARGUMENT, "ptr");
+    BAD(ccmr_resource_export_block(pool, block, 0, 1, &fd, sizeof(fd), &place),
+        INVALID_SIZE, "0 bytes");
+    BAD(ccmr_resource_export_block(pool, block, SIZE_MAX, 1, &fd, sizeof(fd),
+                                   &place),
+        INVALID_SIZE, "bytes");
+    BAD(ccmr_resource_export_block(pool, block, 1, 1, NULL, sizeof(fd),
+                                   &place),
+        INVALID_ARGUMENT, "handle");
+    BAD(ccmr_resource_export_block(pool, block, 1, 1, &fd, sizeof(fd), NULL),
+        INVALID_ARGUMENT, "place");
+    BAD(ccmr_resource_export_block(host, block, 1, 1, &fd, sizeof(fd), &place),
+        NOT_SUPPORTED, "host");
+    place.size = 1;
+    BAD(ccmr_resource_export_block(pool, block, 1, 1, &fd, sizeof(fd), &place),
+        INVALID_STRUCT, "ccmr_export_place");
+    tap_is_int(fd, -1, "an export that is refused writes nothing");
+}
+
+void bad_ccmr_resource_pin(void)
+{
+    BAD(ccmr_resource_pin(NULL, block, 1), INVALID_ARGUMENT, "resource");
+    BAD(ccmr_resource_pin(pool, NULL, 1), INVALID_ARGUMENT, "ptr");
+    BAD(ccmr_resource_pin(pool, block, 0), INVALID_SIZE, "0 bytes");
+    BAD(ccmr_resource_pin(pool, block, SIZE_MAX), INVALID_SIZE, "bytes");
+    BAD(ccmr_resource_pin(host, block, 1), NOT_SUPPORTED, "host");
+}
+
+void bad_ccmr_resource_unpin(void)
+{
+    BAD(ccmr_resource_unpin(NULL, block, 1), INVALID_ARGUMENT, "resource");
+    BAD(ccmr_resource_unpin(pool, NULL, 1), INVALID_ARGUMENT, "ptr");
+    BAD(ccmr_resource_unpin(pool, block, 0), INVALID_SIZE, "0 bytes");
+    BAD(ccmr_resource_unpin(host, block, 1), NOT_SUPPORTED, "host");
+}
+
 void bad_ccmr_resource_note_use(void)
 {
     BAD(ccmr_resource_note_use(NULL, block, stream), INVALID_ARGUMENT,

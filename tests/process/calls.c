@@ -321,6 +321,19 @@ static ccmr_status call_ccmr_resource_export_handle(objects *o)
         o->stack, o->block, CCMR_HANDLE_POSIX_FD, &fd, sizeof(fd)));
 }
 
+static ccmr_status call_ccmr_resource_export_block(objects *o)
+{
+    ccmr_export_place place = {.size = sizeof(place)};
+    int fd = -1;
+
+    return offered(ccmr_resource_export_block(o->stack, o->block, 1000,
+                                              CCMR_HANDLE_POSIX_FD, &fd,
+                                              sizeof(fd), &place));
+}
+
+CALL(ccmr_resource_pin, offered(ccmr_resource_pin(o->stack, o->block, 1000)))
+CALL(ccmr_resource_unpin,
+     offered(ccmr_resource_unpin(o->stack, o->block, 1000)))
 CALL(ccmr_resource_note_use,
      offered(ccmr_resource_note_use(o->stack, o->block, o->stream)))
 CALL(ccmr_resource_hold_until_free,
@@ -510,6 +523,7 @@ const valid_call valid_calls[] = {
     ENTRY(ccmr_resource_choose_free_stream, CALL_STATUS),
     ENTRY(ccmr_resource_create, CALL_STATUS),
     ENTRY(ccmr_resource_describe, CALL_STATUS),
+    ENTRY(ccmr_resource_export_block, CALL_STATUS),
     ENTRY(ccmr_resource_export_handle, CALL_STATUS),
     ENTRY(ccmr_resource_grow, CALL_STATUS),
     ENTRY(ccmr_resource_hold_until_free, CALL_STATUS),
@@ -518,10 +532,12 @@ const valid_call valid_calls[] = {
     ENTRY(ccmr_resource_option_get, CALL_STATUS),
     ENTRY(ccmr_resource_option_set, CALL_STATUS),
     ENTRY(ccmr_resource_retain, CALL_NONE),
+    ENTRY(ccmr_resource_pin, CALL_STATUS),
     ENTRY(ccmr_resource_release, CALL_NONE),
     ENTRY(ccmr_resource_set_access, CALL_STATUS),
     ENTRY(ccmr_resource_stats, CALL_STATUS),
     ENTRY(ccmr_resource_trim, CALL_STATUS),
+    ENTRY(ccmr_resource_unpin, CALL_STATUS),
     ENTRY(ccmr_resource_upstream, CALL_STATUS),
     ENTRY(ccmr_resource_would_fit, CALL_STATUS),
     ENTRY(ccmr_stack_create, CALL_STATUS),

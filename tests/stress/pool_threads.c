@@ -265,6 +265,7 @@ static void test_tight(void)
 typedef struct parcel {
     void *ptr;
     size_t bytes;
+    int pinned;
 } parcel;
 
 static parcel places[PLACES];
@@ -309,19 +310,43 @@ static size_t some_size(crew_member *self)
     }
 }
 
+static void unpin(const parcel *one)
+{
+    CREW_CHECK(ccmr_resource_unpin(pool, one->ptr, one->bytes) ==
+               CCMR_SUCCESS);
+}
+
+/* A pin may end before the block does, or after it. */
+static void give_parcel(const parcel *one, ccmr_stream stream, int unpin_first)
+{
+    if (one->pinned && unpin_first) {
+        unpin(one);
+    }
+    give(one->ptr, one->bytes, stream);
+    if (one->pinned && !unpin_first) {
+        unpin(one);
+    }
+}
+
 static void work(crew_member *self)
 {
     int i;
 
     for (i = 0; i < 1000; i++) {
-        parcel mine = {NULL, some_size(self)};
+        parcel mine = {NULL, some_size(self), 0};
 
         mine.ptr = take(mine.bytes, some_stream(self));
+        if (mine.ptr != NULL && crew_random(self, 16) == 0) {
+            mine.pinned = 1;
+            CREW_CHECK(ccmr_resource_pin(pool, mine.ptr, mine.bytes) ==
+                       CCMR_SUCCESS);
+        }
         exchange(self, &mine);
         if (mine.ptr != NULL) {
-            give(mine.ptr, mine.bytes,
-                 crew_random(self, 10) == 0 ? CCMR_STREAM_READY
-                                            : some_stream(self));
+            give_parcel(&mine,
+                        crew_random(self, 10) == 0 ? CCMR_STREAM_READY
+                                                   : some_stream(self),
+                        crew_random(self, 2) == 0);
         }
         /* A stream that is retired goes on under a new id. */
         if (crew_random(self, 200) == 0) {
@@ -369,7 +394,7 @@ static void retire_all_the_time(crew_member *self)
 {
     while (atomic_load(&at_work) > 0) {
         ccmr_stream stream;
-        parcel mine = {NULL, some_size(self)};
+        parcel mine = {NULL, some_size(self), 0};
         void *other;
 
         if (ccmr_stream_create(0, CCMR_STREAM_FLAG_NON_BLOCKING, &stream) !=
@@ -381,7 +406,7 @@ static void retire_all_the_time(crew_member *self)
         mine.ptr = take(mine.bytes, stream);
         exchange(self, &mine);
         if (mine.ptr != NULL) {
-            give(mine.ptr, mine.bytes, stream);
+            give_parcel(&mine, stream, 1);
         }
         if (other != NULL) {
             give(other, 30000, stream);
@@ -410,7 +435,7 @@ static void do_everything(void)
     crew_run(WORKERS + HELPERS, everything, NULL);
     for (i = 0; i < PLACES; i++) {
         if (places[i].ptr != NULL) {
-            give(places[i].ptr, places[i].bytes, streams[0]);
+            give_parcel(&places[i], streams[0], 1);
             places[i].ptr = NULL;
         }
     }

@@ -49,6 +49,7 @@
     X(ccmr_resource_create)                                                   \
     X(ccmr_resource_deallocate)                                               \
     X(ccmr_resource_describe)                                                 \
+    X(ccmr_resource_export_block)                                             \
     X(ccmr_resource_export_handle)                                            \
     X(ccmr_resource_grow)                                                     \
     X(ccmr_resource_hold_until_free)                                          \
@@ -56,11 +57,13 @@
     X(ccmr_resource_note_use)                                                 \
     X(ccmr_resource_option_get)                                               \
     X(ccmr_resource_option_set)                                               \
+    X(ccmr_resource_pin)                                                      \
     X(ccmr_resource_release)                                                  \
     X(ccmr_resource_retain)                                                   \
     X(ccmr_resource_set_access)                                               \
     X(ccmr_resource_stats)                                                    \
     X(ccmr_resource_trim)                                                     \
+    X(ccmr_resource_unpin)                                                    \
     X(ccmr_resource_upstream)                                                 \
     X(ccmr_resource_would_fit)                                                \
     X(ccmr_stack_create)                                                      \

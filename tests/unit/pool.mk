@@ -68,6 +68,12 @@ tests_unit_streams_option_test_SOURCES = tests/unit/streams_option_test.c
 tests_unit_streams_option_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_streams_option_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
+# Pins and exports.
+criterion_tests += tests/unit/pool_pin_test
+tests_unit_pool_pin_test_SOURCES = tests/unit/pool_pin_test.c
+tests_unit_pool_pin_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_pin_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
 # Over virtual.
 criterion_tests += tests/unit/pool_range_test
 tests_unit_pool_range_test_SOURCES = tests/unit/pool_range_test.c

@@ -59,6 +59,10 @@ typedef struct ccmr_pool_options {
      * process; an unannounced capture may be given memory, and events are
      * recorded in it, or ruin it. */
     int streams_registered;
+    /** 1, over `virtual` that exports, directly: blocks are exported by
+     * ccmr_resource_export_block(), as parts of handles which have other
+     * blocks in them, too. */
+    int export_handles;
 } ccmr_pool_options;
 
 CCMR_BEGIN_DECLS
