@@ -110,6 +110,8 @@ static ccmr_status statistics_note_use(void *object, void *ptr,
     return ccmr_resource_note_use(self->upstream, ptr, stream);
 }
 
+CCMR__PASS_ON_PLACES(statistics)
+
 static ccmr_status statistics_hold_until_free(void *object, void *ptr,
                                               ccmr_stream stream)
 {
@@ -194,6 +196,7 @@ static const ccmr_resource_ops statistics_ops = {
     .upstream = statistics_upstream,
     .note_use = statistics_note_use,
     .hold_until_free = statistics_hold_until_free,
+    CCMR__PLACES_OPS,
     .stats = statistics_stats,
     .option_get = statistics_option_get,
     .would_fit = statistics_would_fit,

@@ -165,7 +165,8 @@ Test(pool_pin, a_segment_stays)
 {
     char *ptr;
 
-    make("logging file=/dev/null | limiting bytes=1GiB | pool | device_plain");
+    make("logging file=/dev/null | statistics | limiting bytes=1GiB | "
+         "pool | device_plain");
     ptr = take(made, 3 * UNIT);
     GOOD(ccmr_resource_pin(made, ptr + 4096, UNIT));
     give_finished(ptr, 3 * UNIT);
