@@ -14,6 +14,7 @@ lib_libccmr_core_la_SOURCES = \
 	lib/device.c \
 	lib/dispatch.c \
 	lib/driver.c \
+	lib/dump.c \
 	lib/driver.h \
 	lib/error.c \
 	lib/error.h \

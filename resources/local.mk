@@ -26,6 +26,7 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/logging/tick.c \
 	resources/logging/tick.h \
 	resources/pool/audit.c \
+	resources/pool/dump.c \
 	resources/pool/extent.c \
 	resources/pool/extent.h \
 	resources/pool/records.c \

@@ -100,6 +100,13 @@ typedef struct ccmr_export_place {
 } ccmr_export_place;
 
 /**
+ * Gets a dump, a line a call, each ended by a newline and a 0 that is not in
+ * `length`. Non-zero ends it.
+ * @since 0.1
+ */
+typedef int (*ccmr_dump_write)(void *context, const char *line, size_t length);
+
+/**
  * A resource's operations. An implementer fills this and calls
  * ccmr_resource_create(). The first member is the size; it grows at its end
  * only. `allocate`, `deallocate`, `destroy` and `describe` are required; all
@@ -226,6 +233,9 @@ typedef struct ccmr_resource_ops {
     ccmr_status (*export_block)(void *self, void *ptr, size_t bytes,
                                 unsigned kind, void *handle,
                                 size_t handle_size, ccmr_export_place *place);
+    /** Write what memory is where, a line a call; ends with CCMR_ERROR_USER
+     * where `write` returns non-zero. No lock is held over it. */
+    ccmr_status (*dump)(void *self, ccmr_dump_write write, void *context);
 } ccmr_resource_ops;
 
 CCMR_BEGIN_DECLS
@@ -504,6 +514,37 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_would_fit(
  */
 CCMR_API CCMR_NODISCARD ccmr_status
 ccmr_resource_audit(ccmr_resource *resource);
+
+/**
+ * Write what a stack holds: for each resource, from the top, a line
+ *
+ *     resource NAME depth=N blocks=N live=BYTES reserved=BYTES pending=BYTES
+ *
+ * (figures that it does not know are missing), and then what it says of its
+ * memory. A pool has, in the order of addresses, `KIND ADDRESS BYTES`:
+ *
+ *     segment, handle   memory that it has from upstream
+ *     pinned            the same, and it stays where it is
+ *     leaving           an address that a moved handle has left, and work may
+ *                       still use
+ *     taken             at work: about to come or to go
+ *     out               live, or in a thread's cache
+ *     free              free and finished
+ *     waits ... streams=A+B   free, but work of these streams (ids; 0: of one
+ *                       that has gone) is not known to be finished
+ *     total reserved= out= free= waits= pinned= leaving= largest_free=
+ *           free_runs=    in one line
+ *
+ * with reserved = out + free + waits, of one moment; a segment that is about to
+ * come or to go may have a line and not be in it. Later versions may add
+ * lines and figures. `write` is called with no lock held and may use any
+ * resource. CCMR_ERROR_USER: it ended the dump. CCMR_ERROR_OUT_OF_HOST_MEMORY:
+ * not all was written. No driver call but for the figures; any thread; may be
+ * slow.
+ * @since 0.1
+ */
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_dump(
+    ccmr_resource *resource, ccmr_dump_write write, void *context);
 
 CCMR_END_DECLS
 

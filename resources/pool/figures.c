@@ -129,20 +129,29 @@ ccmr_status ccmr__pool_would_fit(void *object, size_t bytes,
 
 /* Every lane's lock at once: nobody else ever holds one while asking for
  * another, and `slow` keeps a second auditor out. */
-static void lock_all(ccmr__pool *pool, ccmr__pool_lane *lane)
+ccmr__pool_lane *ccmr__pool_lock_all(ccmr__pool *pool)
 {
-    for (; lane != NULL; lane = lane->next) {
+    ccmr__pool_lane *first;
+    ccmr__pool_lane *lane;
+
+    (void)pthread_mutex_lock(&pool->slow);
+    (void)pthread_mutex_lock(&pool->lock); /* no lane comes meanwhile */
+    first = atomic_load_explicit(&pool->lanes, memory_order_acquire);
+    for (lane = first; lane != NULL; lane = lane->next) {
         ccmr__pool_lane_lock(lane);
     }
     ccmr__pool_lane_lock(pool->common);
+    return first;
 }
 
-static void unlock_all(ccmr__pool *pool, ccmr__pool_lane *lane)
+void ccmr__pool_unlock_all(ccmr__pool *pool, ccmr__pool_lane *lane)
 {
     ccmr__pool_lane_unlock(pool->common);
     for (; lane != NULL; lane = lane->next) {
         ccmr__pool_lane_unlock(lane);
     }
+    (void)pthread_mutex_unlock(&pool->lock);
+    (void)pthread_mutex_unlock(&pool->slow);
 }
 
 typedef struct totals {
@@ -188,10 +197,7 @@ ccmr_status ccmr__pool_audit(void *object)
                           "handles are pinned",
                           pool->pins.count);
     }
-    (void)pthread_mutex_lock(&pool->slow);
-    (void)pthread_mutex_lock(&pool->lock); /* no lane comes meanwhile */
-    first = atomic_load_explicit(&pool->lanes, memory_order_acquire);
-    lock_all(pool, first);
+    first = ccmr__pool_lock_all(pool);
     for (lane = first; lane != NULL; lane = lane->next) {
         add_lane(&sum, lane);
     }
@@ -202,9 +208,7 @@ ccmr_status ccmr__pool_audit(void *object)
     brought = atomic_load_explicit(&pool->brought, memory_order_relaxed);
     handles =
         pool->range != NULL ? ccmr__pool_range_bytes(pool->range) : brought;
-    unlock_all(pool, first);
-    (void)pthread_mutex_unlock(&pool->lock);
-    (void)pthread_mutex_unlock(&pool->slow);
+    ccmr__pool_unlock_all(pool, first);
     if (!sum.good || sum.out_bytes < 0 || sum.blocks < 0 ||
         sum.free_bytes + (size_t)sum.out_bytes != brought) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,

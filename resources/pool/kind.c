@@ -247,6 +247,7 @@ static const ccmr_resource_ops pool_ops = {
     .pin = ccmr__pool_pin_memory,
     .unpin = ccmr__pool_unpin_memory,
     .export_block = ccmr__pool_export_block,
+    .dump = ccmr__pool_dump,
 };
 
 static int init_locks(ccmr__pool *self)

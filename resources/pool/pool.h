@@ -14,7 +14,8 @@
  *   extent.c  free memory, sets              lane.c     streams, events, waits
  *   cache.c   thread caches                  serve.c    allocate, deallocate
  *   reclaim.c the slow path                  segment.c  what the upstream gave
- *   trim.c    giving back                    figures.c  stats, audit, dump
+ *   trim.c    giving back                    figures.c  stats, audit
+ *   dump.c    what is where
  *   kind.c    options and operations     range*.c   memory in one range
  *
  * Locks, in the order in which they may be nested:
@@ -323,6 +324,12 @@ void ccmr__pool_end(ccmr__pool *pool);
 size_t ccmr__pool_free_bytes(ccmr__pool *pool);
 ccmr_status ccmr__pool_stats(void *object, ccmr_stats *stats);
 ccmr_status ccmr__pool_audit(void *object);
+/** Stop everything, to look at it: returns the first lane, for the end. */
+ccmr__pool_lane *ccmr__pool_lock_all(ccmr__pool *pool);
+void ccmr__pool_unlock_all(ccmr__pool *pool, ccmr__pool_lane *first);
+/** dump.c */
+ccmr_status ccmr__pool_dump(void *object, ccmr_dump_write write,
+                            void *context);
 ccmr_status ccmr__pool_would_fit(void *object, size_t bytes,
                                  ccmr_stream stream, int *fits);
 /** Fill the numbers of an out-of-memory's detail. */

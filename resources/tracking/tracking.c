@@ -212,6 +212,8 @@ static ccmr_status tracking_hold_until_free(void *object, void *ptr,
                : status;
 }
 
+CCMR__PASS_ON_PLACES(tracking)
+
 static ccmr_status tracking_stats(void *object, ccmr_stats *stats)
 {
     (void)object;
@@ -326,6 +328,7 @@ static const ccmr_resource_ops tracking_ops = {
     .option_get = tracking_option_get,
     .would_fit = tracking_would_fit,
     .audit = tracking_audit,
+    CCMR__PLACES_OPS,
 };
 
 static ccmr_status read_options(const ccmr_tracking_options *from,

@@ -503,6 +503,21 @@ void bad_ccmr_resource_would_fit(void)
     tap_is_int(fits, 12, "no output was written");
 }
 
+static int end_at_once(void *context, const char *line, size_t length)
+{
+    (void)context;
+    (void)line;
+    return length > 0;
+}
+
+void bad_ccmr_resource_dump(void)
+{
+    BAD(ccmr_resource_dump(NULL, end_at_once, NULL), INVALID_ARGUMENT,
+        "resource");
+    BAD(ccmr_resource_dump(host, NULL, NULL), INVALID_ARGUMENT, "write");
+    BAD(ccmr_resource_dump(host, end_at_once, NULL), USER, "ended");
+}
+
 void bad_ccmr_resource_audit(void)
 {
     BAD(ccmr_resource_audit(NULL), INVALID_ARGUMENT, "resource");

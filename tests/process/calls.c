@@ -389,6 +389,16 @@ static ccmr_status call_ccmr_tracking_find(objects *o)
     return status == CCMR_ERROR_INVALID_POINTER ? CCMR_SUCCESS : status;
 }
 
+static int write_none(void *context, const char *line, size_t length)
+{
+    (void)context;
+    (void)line;
+    (void)length;
+    return 0;
+}
+
+CALL(ccmr_resource_dump, ccmr_resource_dump(o->pooled, write_none, NULL))
+
 /* None may be open. */
 static ccmr_status call_ccmr_statistics_pop(objects *o)
 {
@@ -523,6 +533,7 @@ const valid_call valid_calls[] = {
     ENTRY(ccmr_resource_choose_free_stream, CALL_STATUS),
     ENTRY(ccmr_resource_create, CALL_STATUS),
     ENTRY(ccmr_resource_describe, CALL_STATUS),
+    ENTRY(ccmr_resource_dump, CALL_STATUS),
     ENTRY(ccmr_resource_export_block, CALL_STATUS),
     ENTRY(ccmr_resource_export_handle, CALL_STATUS),
     ENTRY(ccmr_resource_grow, CALL_STATUS),

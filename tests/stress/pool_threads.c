@@ -7,6 +7,7 @@
  */
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -370,6 +371,24 @@ static void trim_all_the_time(crew_member *self)
     }
 }
 
+/* Totals of a dump agree at any time. */
+static int check_total(void *context, const char *line, size_t length)
+{
+    size_t reserved;
+    size_t out;
+    size_t free_bytes;
+    size_t waits;
+
+    (void)context;
+    (void)length;
+    if (sscanf(line, "total reserved=%zu out=%zu free=%zu waits=%zu",
+               &reserved, &out, &free_bytes, &waits) == 4) {
+        CREW_CHECK(reserved == out + free_bytes + waits);
+        CREW_CHECK(out <= reserved);
+    }
+    return 0;
+}
+
 static void audit_all_the_time(crew_member *self)
 {
     while (atomic_load(&at_work) > 0) {
@@ -378,6 +397,8 @@ static void audit_all_the_time(crew_member *self)
         int fits;
 
         CREW_CHECK(audited());
+        CREW_CHECK(ccmr_resource_dump(pool, check_total, NULL) ==
+                   CCMR_SUCCESS);
         CREW_CHECK(ccmr_resource_stats(pool, &stats) == CCMR_SUCCESS);
         CREW_CHECK(stats.peak_reserved_bytes >= stats.reserved_bytes);
         /* Where the pool cannot say, the puppet would have to. */

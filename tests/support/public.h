@@ -49,6 +49,7 @@
     X(ccmr_resource_create)                                                   \
     X(ccmr_resource_deallocate)                                               \
     X(ccmr_resource_describe)                                                 \
+    X(ccmr_resource_dump)                                                     \
     X(ccmr_resource_export_block)                                             \
     X(ccmr_resource_export_handle)                                            \
     X(ccmr_resource_grow)                                                     \
