@@ -44,7 +44,9 @@ enum {
     KEY_DEFAULT_STREAM,
     KEY_IDLE,
     KEY_BUSY,
-    KEY_SCALE
+    KEY_SCALE,
+    KEY_AT,
+    KEY_DUMP
 };
 
 #define ON(name) (1u << SCENARIO_##name)
@@ -52,7 +54,7 @@ enum {
     (ON(PAIR) | ON(MIX) | ON(THREADS) | ON(STREAMS) | ON(CONTENTS))
 #define ON_TIMED                                                              \
     (ON(MAIN) | ON(PAIR) | ON(MIX) | ON(THREADS) | ON(STREAMS) | ON(REPLAY))
-#define ON_MEMORY (ON(BUDGET) | ON(GROWN))
+#define ON_MEMORY (ON(BUDGET) | ON(GROWN) | ON(LAYOUT))
 #define ON_TRACES (ON(REPLAY) | ON_MEMORY)
 #define ON_RUN (ON_TIMED | ON(CONTENTS) | ON_MEMORY)
 
@@ -112,6 +114,8 @@ static const struct argp_option options[] = {
      3},
     {"scale", KEY_SCALE, "N", 0,
      "replay, budget, grown: take all logged sizes N times (1)", 3},
+    {"at", KEY_AT, "ROW|peak", 0,
+     "layout: after which row of the log (peak: when most is live)", 3},
     {"lenient", KEY_LENIENT, NULL, 0,
      "replay: skip and count rows that cannot be right", 3},
     {"log", KEY_LOG, "OUT", 0,
@@ -123,6 +127,8 @@ static const struct argp_option options[] = {
      "a picture, by gnuplot: OUT.svg, .png or .pdf; its data and script stay "
      "beside it",
      4},
+    {"dump", KEY_DUMP, "OUT", 0,
+     "layout: a line for each piece of memory, as ccmr_resource_dump()", 4},
     {"quiet", KEY_QUIET, NULL, 0, "no table, no progress", 4},
     {"list", KEY_LIST, NULL, 0, "list scenarios, peers and traces", 4},
     {0},
@@ -151,6 +157,10 @@ static const struct {
     {KEY_IDLE, ON_MEMORY, "idle"},
     {KEY_BUSY, ON_MEMORY, "busy"},
     {KEY_PLOT, ~ON(BUDGET), "plot"},
+    {KEY_AT, ON(LAYOUT), "at"},
+    {KEY_DUMP, ON(LAYOUT), "dump"},
+    {KEY_JSON, ~ON(LAYOUT), "json"},
+    {KEY_CSV, ~ON(LAYOUT), "csv"},
     {KEY_LOG, ON(REPLAY) | ON(PAIR) | ON(MIX) | ON(THREADS) | ON(STREAMS),
      "log"},
 };
@@ -173,6 +183,8 @@ static const struct {
     [SCENARIO_GROWN] = {"grown", "the most memory that a log's program makes "
                                  "a stack take, unlimited; FILE as for "
                                  "replay"},
+    [SCENARIO_LAYOUT] = {"layout", "what memory of a stack is where, after a "
+                                   "part of a log; FILE as for replay"},
     [SCENARIO_CONTENTS] = {"contents", "fill blocks on several streams, copy "
                                        "them back, compare"},
     [SCENARIO_HELP_STACKS] = {"help-stacks", "what a stack text can name "
@@ -403,6 +415,11 @@ static error_t read_log_option(int key, char *text, struct argp_state *state,
     case KEY_LENIENT:
         made->lenient = true;
         return 0;
+    case KEY_AT:
+        made->at = strcmp(text, "peak") == 0
+                       ? 0
+                       : number_of(state, "at", text, 1, UINT32_MAX);
+        return 0;
     case KEY_DEFAULT_STREAM:
         read_default_stream(made, state, text);
         return 0;
@@ -476,6 +493,9 @@ static error_t read_rest(int key, char *text, struct argp_state *state,
         return 0;
     case KEY_PLOT:
         made->plot = text;
+        return 0;
+    case KEY_DUMP:
+        made->dump = text;
         return 0;
     case KEY_LOG:
         made->log = text;

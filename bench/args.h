@@ -20,6 +20,7 @@ typedef enum scenario_id {
     SCENARIO_REPLAY,
     SCENARIO_BUDGET,
     SCENARIO_GROWN,
+    SCENARIO_LAYOUT,
     SCENARIO_CONTENTS,
     SCENARIO_HELP_STACKS,
     SCENARIO_LIST,
@@ -48,6 +49,7 @@ typedef struct args {
     const char *json; /* NULL: not wanted */
     const char *csv;
     const char *plot;
+    const char *dump;
     const char *log;
     size_range sizes[ARGS_MAX];
     size_t size_count;
@@ -70,6 +72,7 @@ typedef struct args {
     either buffers;
     int device;
     bool lenient;
+    uint64_t at; /* row of the log; 0: where most is live */
     bool legacy_default;
     bool quiet;
 } args;

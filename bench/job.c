@@ -172,10 +172,13 @@ static bool look_at_memory(job *in, const plan *what, bool registered)
         const memory_options options = {.registered = registered,
                                         .work = work,
                                         .behind = asked->behind,
+                                        .at = asked->at,
                                         .timeline = asked->plot != NULL};
 
         if (wanted[work] &&
-            !(budget ? memory_budget : memory_grown)(
+            !(budget                           ? memory_budget
+              : asked->what == SCENARIO_LAYOUT ? memory_layout
+                                               : memory_grown)(
                 what, asked->contenders, asked->contender_count, &in->where,
                 &options, more_results(in, asked->contender_count), message,
                 sizeof(message))) {
@@ -194,6 +197,7 @@ static bool run_plan(job *in, const plan *what, bool registered)
         return check_contents(in, what, registered);
     case SCENARIO_BUDGET:
     case SCENARIO_GROWN:
+    case SCENARIO_LAYOUT:
         return look_at_memory(in, what, registered);
     default:
         return measure_plan(in, what, registered);
@@ -286,6 +290,20 @@ static void explain(const job *in)
     }
 }
 
+static bool report_layouts(const job *in)
+{
+    const args *asked = in->asked;
+    report what = {.where = &in->where,
+                   .results = in->results,
+                   .count = in->result_count};
+
+    if (!asked->quiet) {
+        report_layout(stdout, &what);
+    }
+    return (asked->dump == NULL || report_dump(asked->dump, &what)) &&
+           (asked->plot == NULL || report_layout_plot(asked->plot, &what));
+}
+
 static bool report_all(const job *in)
 {
     const args *asked = in->asked;
@@ -358,7 +376,9 @@ static int run_all(job *in)
     }
     good = run_plans(in);
     progress_end();
-    good = report_all(in) && good;
+    good = (asked->what == SCENARIO_LAYOUT ? report_layouts(in)
+                                           : report_all(in)) &&
+           good;
     for (size_t i = 0; i < in->result_count; i++) {
         good = good && in->results[i].failures == 0;
     }
@@ -378,7 +398,8 @@ int job_run(args *asked)
     if (asked->quiet) {
         progress_silence();
     }
-    ret = report_can_open(asked->json) && report_can_open(asked->csv)
+    ret = report_can_open(asked->json) && report_can_open(asked->csv) &&
+                  report_can_open(asked->dump)
               ? run_all(in)
               : JOB_FAILED;
     if (in->log[0] != '\0') {

@@ -162,6 +162,7 @@ bool job_make_plans(job *in)
     case SCENARIO_REPLAY:
     case SCENARIO_BUDGET:
     case SCENARIO_GROWN:
+    case SCENARIO_LAYOUT:
         return plan_replays(in);
     case SCENARIO_CONTENTS:
         return plan_checks(in);

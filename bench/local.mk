@@ -54,9 +54,12 @@ bench_libccmr_bench_la_SOURCES = \
 	bench/memory.h \
 	bench/memory_budget.c \
 	bench/memory_grown.c \
+	bench/memory_layout.c \
 	bench/peers.c \
 	bench/peer_plugin.h \
 	bench/peers.h \
+	bench/picture.c \
+	bench/picture.h \
 	bench/plan.c \
 	bench/plan.h \
 	bench/plugins.c \
@@ -69,6 +72,7 @@ bench_libccmr_bench_la_SOURCES = \
 	bench/report_csv.c \
 	bench/report_file.c \
 	bench/report_json.c \
+	bench/report_layout.c \
 	bench/report_plot.c \
 	bench/report_table.c \
 	bench/result.c \

@@ -21,9 +21,10 @@ typedef struct memory_options {
     work_kind work;
     uint64_t behind;
     bool timeline;
+    uint64_t at; /* layout: row of the log; 0: where most is live */
 } memory_options;
 
-/* Both fill `results`, which are to be freed, in any case. False if it could
+/* All fill `results`, which are to be freed, in any case. False if it could
  * not be done at all: `message` says why. */
 
 /**
@@ -44,7 +45,12 @@ bool memory_grown(const plan *what, contender *const *who, size_t count,
                   const machine *where, const memory_options *options,
                   result *results, char *message, size_t size);
 
-/* For the two: */
+/** Carry the plan out up to a row, and note what memory is where then. */
+bool memory_layout(const plan *what, contender *const *who, size_t count,
+                   const machine *where, const memory_options *options,
+                   result *results, char *message, size_t size);
+
+/* For all three: */
 
 /* What one contender is looked at with. */
 typedef struct memory_trial {

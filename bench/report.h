@@ -39,6 +39,11 @@ bool report_csv(const char *path, const report *what);
  */
 bool report_plot(const char *path, const report *what);
 
+/** Layouts: figures for people, the lines of the dumps, a picture. */
+void report_layout(FILE *to, const report *what);
+bool report_dump(const char *path, const report *what);
+bool report_layout_plot(const char *path, const report *what);
+
 /** Whether a report can be written there, known before anything is measured.
  * Says why not. NULL is fine. */
 bool report_can_open(const char *path);

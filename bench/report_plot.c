@@ -9,65 +9,10 @@
  */
 #include "bench/report.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <spawn.h>
-#include <string.h>
-#include <sys/wait.h>
-
+#include "bench/picture.h"
 #include "bench/units.h"
 
-extern char **environ;
-
 #define GIB 1073741824.0
-
-/* The picture's name without its ending, and gnuplot's word for that. */
-typedef struct picture {
-    const char *path;
-    const char *terminal;
-    char data[PATH_MAX];
-    char script[PATH_MAX];
-} picture;
-
-static bool picture_name(picture *made, const char *path)
-{
-    static const struct {
-        const char *ending;
-        const char *terminal;
-    } known[] = {
-        {".svg", "svg dynamic background 'white'"},
-        {".png", "pngcairo"},
-        {".pdf", "pdfcairo"},
-    };
-    const char *dot = strrchr(path, '.');
-
-    made->path = path;
-    for (size_t i = 0; dot != NULL && i < 3; i++) {
-        int length = (int)(dot - path);
-
-        if (strcmp(dot, known[i].ending) == 0) {
-            made->terminal = known[i].terminal;
-            return snprintf(made->data, PATH_MAX, "%.*s.dat", length, path) <
-                       PATH_MAX &&
-                   snprintf(made->script, PATH_MAX, "%.*s.gp", length, path) <
-                       PATH_MAX;
-        }
-    }
-    return false;
-}
-
-/* Text in double quotes, for gnuplot, which reads escapes in it. */
-static void quoted_put(FILE *to, const char *text)
-{
-    (void)fputc('"', to);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            (void)fputc('\\', to);
-        }
-        (void)fputc(*text == '\n' ? ' ' : *text, to);
-    }
-    (void)fputc('"', to);
-}
 
 /* Whether two results have a panel for their memory in common. */
 static bool same_panel(const result *one, const result *other)
@@ -91,7 +36,7 @@ static void label_put(FILE *to, const result *of, const report *in)
         (void)snprintf(label, sizeof(label), "%.100s, %.60s%s", of->name,
                        of->what->label, of->registered ? ", registered" : "");
     }
-    quoted_put(to, label);
+    picture_quote(to, label);
 }
 
 static bool is_timed(const report *what)
@@ -206,12 +151,12 @@ static void lines_put(FILE *to, const picture *of, const report *what,
                    one->work != WORK_ANY ? ", " : "",
                    one->work != WORK_ANY ? work_name(one->work) : "");
     (void)fputs("set title noenhanced ", to);
-    quoted_put(to, title);
+    picture_quote(to, title);
     (void)fputs("\nset ylabel 'GiB'\n"
                 "set autoscale xfix\nset yrange [0:*]\n"
                 "set key outside below center horizontal noenhanced\nplot ",
                 to);
-    quoted_put(to, of->data);
+    picture_quote(to, of->data);
     (void)fprintf(to,
                   " index %zu using 1:2 with filledcurves y1=0 fillcolor "
                   "'#d0d0d0' title 'live'",
@@ -221,12 +166,12 @@ static void lines_put(FILE *to, const picture *of, const report *what,
             continue;
         }
         (void)fputs(", \\\n  ", to);
-        quoted_put(to, of->data);
+        picture_quote(to, of->data);
         /* Later lines are thinner: where they meet, both are seen. */
         (void)fprintf(to,
                       " index %zu using 1:3 with lines linewidth %zu title ",
                       (*block)++, end - i < 4 ? 2 * (end - i) : 8);
-        quoted_put(to, what->results[i].name);
+        picture_quote(to, what->results[i].name);
     }
     (void)fputs("\nreset\n", to);
 }
@@ -241,9 +186,9 @@ static void bars_put(FILE *to, const picture *of, const report *what)
                   what->where->simulated
                       ? " (simulated driver: says nothing about a GPU)"
                       : "");
-    quoted_put(to, of->data);
+    picture_quote(to, of->data);
     (void)fputs(" index 0 using 0:2:xtic(1) with boxes, \\\n  ", to);
-    quoted_put(to, of->data);
+    picture_quote(to, of->data);
     (void)fputs(" index 0 using 0:2:3:4 with yerrorbars linecolor 'black'\n",
                 to);
 }
@@ -258,16 +203,7 @@ static bool script_write(const picture *of, const report *what)
     if (file == NULL) {
         return false;
     }
-    if (strcmp(of->terminal, "pdfcairo") == 0) {
-        (void)fprintf(file, "set terminal pdfcairo size 11in,%zuin\n",
-                      4 * rows);
-    } else {
-        (void)fprintf(file, "set terminal %s size 1100,%zu\n", of->terminal,
-                      400 * rows);
-    }
-    (void)fputs("set output ", file);
-    quoted_put(file, of->path);
-    (void)fprintf(file, "\nset multiplot layout %zu,1\n", rows);
+    picture_panels(of, file, rows);
     for (size_t at = next_timeline(what, 0); at < what->count;
          at = next_timeline(what, panel_end(what, at))) {
         lines_put(file, of, what, at, &block);
@@ -277,38 +213,6 @@ static bool script_write(const picture *of, const report *what)
     }
     (void)fputs("unset multiplot\n", file);
     return report_close(of->script, file);
-}
-
-static bool gnuplot_run(const picture *of)
-{
-    char name[] = "gnuplot";
-    char script[PATH_MAX];
-    char *arguments[] = {name, script, NULL};
-    int status = 0;
-    pid_t child;
-    int ret;
-
-    (void)strcpy(script, of->script);
-    ret = posix_spawnp(&child, name, NULL, NULL, arguments, environ);
-    if (ret == ENOENT) {
-        (void)fprintf(stderr,
-                      "cucoremr-bench: gnuplot is not installed, so that %s "
-                      "is not there; `gnuplot %s` will make it\n",
-                      of->path, of->script);
-        return true;
-    }
-    if (ret != 0) {
-        (void)fprintf(stderr, "cucoremr-bench: gnuplot: %s\n", strerror(ret));
-        return false;
-    }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        (void)fprintf(stderr, "cucoremr-bench: gnuplot failed on %s\n",
-                      of->script);
-        return false;
-    }
-    return true;
 }
 
 bool report_plot(const char *path, const report *what)
@@ -322,13 +226,9 @@ bool report_plot(const char *path, const report *what)
                       path);
         return false;
     }
-    if (!picture_name(&of, path)) {
-        (void)fprintf(stderr,
-                      "cucoremr-bench: --plot %s: a name that ends in .svg, "
-                      ".png or .pdf is expected\n",
-                      path);
+    if (!picture_begin(&of, path)) {
         return false;
     }
     return data_write(&of, what) && script_write(&of, what) &&
-           gnuplot_run(&of);
+           picture_draw(&of);
 }

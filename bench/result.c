@@ -39,5 +39,6 @@ void result_free(result *gone)
 {
     free(gone->calls);
     free(gone->line.points);
+    free(gone->dump);
     memset(gone, 0, sizeof(*gone));
 }

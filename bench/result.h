@@ -56,6 +56,9 @@ typedef struct result {
     bool estimated; /* by the simulated driver: what its calls would take */
     double estimated_ns;
     timeline line;
+    char *dump;    /* layout: lines of ccmr_resource_dump(); NULL */
+    uint32_t at;   /* after which row */
+    uint64_t live; /* then */
 } result;
 
 /** Reserved over live, 0 if it is not known. */

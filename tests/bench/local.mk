@@ -7,6 +7,7 @@ EXTRA_DIST += \
 if BUILD_BENCH
 tap_scripts += \
 	tests/bench/costs.sh \
+	tests/bench/layout.sh \
 	tests/bench/memory.sh \
 	tests/bench/outputs.sh \
 	tests/bench/peers.sh \
@@ -41,6 +42,7 @@ endif
 else
 EXTRA_DIST += \
 	tests/bench/costs.sh \
+	tests/bench/layout.sh \
 	tests/bench/memory.sh \
 	tests/bench/outputs.sh \
 	tests/bench/peers.sh \
