@@ -42,6 +42,7 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/lane.c \
 	resources/pool/lane.h \
 	resources/pool/notes.c \
+	resources/pool/order.c \
 	resources/pool/pool.h \
 	resources/pool/range.c \
 	resources/pool/range.h \

@@ -13,6 +13,8 @@
 
 /* Lanes without a stream that are looked at for each that is needed. */
 #define LOOKED_AT 4u
+/* Early events for each time that one was missed. */
+#define SCARCE_FOR 1024u
 
 /* ---- the table -------------------------------------------------------------- */
 
@@ -203,6 +205,10 @@ ccmr_status ccmr__pool_lane_get(ccmr__pool *pool, const ccmr__stream_use *use,
         if (lane != NULL) {
             ccmr__pool_lane **bucket = bucket_of(pool, use->id);
 
+            /* Another stream, which comes after nothing yet. */
+            ccmr__pool_lane_lock(lane);
+            lane->after = (ccmr__pool_orders){.count = 0};
+            ccmr__pool_lane_unlock(lane);
             lane->id = use->id;
             lane->chain = *bucket;
             *bucket = lane;
@@ -450,15 +456,19 @@ static void note_done(ccmr__pool_lane *lane, uint64_t number)
     }
 }
 
-/* A mark for all that was freed so far; NULL if that is covered. Where none is
- * spare other calls are about to record, and each of them brings one back. */
-static ccmr__pool_mark *mark_now(ccmr__pool_lane *lane)
+/* A mark for all that was freed so far; NULL if that is covered, or if one with
+ * an event is wanted and none at hand. Where none is spare other calls are about to record, and each of them brings one back. */
+static ccmr__pool_mark *mark_now(ccmr__pool_lane *lane, int at_hand)
 {
     ccmr__pool_mark *mark = NULL;
 
     ccmr__pool_lane_lock(lane);
     while (mark == NULL && lane->freed > lane->covered) {
         mark = lane->spare_marks;
+        if (at_hand && (mark == NULL || mark->event == NULL)) {
+            mark = NULL;
+            break;
+        }
         if (mark == NULL) {
             ccmr__pool_lane_unlock(lane);
             sched_yield();
@@ -468,15 +478,30 @@ static ccmr__pool_mark *mark_now(ccmr__pool_lane *lane)
     if (mark != NULL) {
         lane->spare_marks = mark->next;
         mark->number = lane->freed;
+    }
+    if (mark != NULL || lane->freed <= lane->covered) {
         atomic_store_explicit(&lane->uncovered_bytes, 0, memory_order_relaxed);
     }
     ccmr__pool_lane_unlock(lane);
     return mark;
 }
 
+/* It has been recorded, or not. */
+static void put_mark(ccmr__pool_lane *lane, ccmr__pool_mark *mark,
+                     ccmr_status status)
+{
+    ccmr__pool_lane_lock(lane);
+    if (status == CCMR_SUCCESS) {
+        publish(lane, mark);
+    } else {
+        spare_mark(lane, mark);
+    }
+    ccmr__pool_lane_unlock(lane);
+}
+
 ccmr_status ccmr__pool_record(ccmr__pool_lane *lane, CUstream stream)
 {
-    ccmr__pool_mark *mark = mark_now(lane);
+    ccmr__pool_mark *mark = mark_now(lane, 0);
     ccmr_status status;
     CUresult res;
 
@@ -490,14 +515,30 @@ ccmr_status ccmr__pool_record(ccmr__pool_lane *lane, CUstream stream)
             status = ccmr__fail_driver((int)res, "cuEventRecord");
         }
     }
-    ccmr__pool_lane_lock(lane);
-    if (status == CCMR_SUCCESS) {
-        publish(lane, mark);
-    } else {
-        spare_mark(lane, mark);
-    }
-    ccmr__pool_lane_unlock(lane);
+    put_mark(lane, mark, status);
     return status;
+}
+
+int ccmr__pool_record_at_hand(ccmr__pool_lane *lane, CUstream stream)
+{
+    ccmr__pool_mark *mark = mark_now(lane, 1);
+    int recorded;
+
+    if (mark == NULL) {
+        return 0;
+    }
+    recorded = CCMR__CU(cuEventRecord)(mark->event, stream) == CUDA_SUCCESS;
+    put_mark(lane, mark, recorded ? CCMR_SUCCESS : CCMR_ERROR_DRIVER);
+    return recorded;
+}
+
+void ccmr__pool_want_event(ccmr__pool_lane *lane)
+{
+    /* As if very much were uncovered. */
+    atomic_store_explicit(&lane->uncovered_bytes, SIZE_MAX / 2,
+                          memory_order_relaxed);
+    atomic_store_explicit(&lane->pool->scarce, SCARCE_FOR,
+                          memory_order_relaxed);
 }
 
 /* A token can always be named, but the per-thread one means its own stream on
@@ -608,8 +649,8 @@ static ccmr_status covering(ccmr__pool_lane *lane, uint64_t number,
     return status != CCMR_SUCCESS ? status : CCMR_ERROR_BUSY;
 }
 
-static ccmr_status follow_one(ccmr__pool_lane *lane, uint64_t number,
-                              CUstream stream)
+static ccmr_status follow_one(ccmr__pool_lane *own, ccmr__pool_lane *lane,
+                              uint64_t number, CUstream stream)
 {
     CUevent event = NULL;
     uint64_t covers;
@@ -620,21 +661,31 @@ static ccmr_status follow_one(ccmr__pool_lane *lane, uint64_t number,
         return status;
     }
     res = CCMR__CU(cuStreamWaitEvent)(stream, event, 0);
-    return res == CUDA_SUCCESS
-               ? CCMR_SUCCESS
-               : ccmr__fail_driver((int)res, "cuStreamWaitEvent");
+    if (res != CUDA_SUCCESS) {
+        return ccmr__fail_driver((int)res, "cuStreamWaitEvent");
+    }
+    ccmr__pool_note_after(own, lane, covers);
+    return CCMR_SUCCESS;
 }
 
 ccmr_status ccmr__pool_follow(const ccmr__pool_waits *waits,
-                              const ccmr__pool_lane *own, CUstream stream)
+                              ccmr__pool_lane *own, CUstream stream)
 {
     ccmr_status status = CCMR_SUCCESS;
+    ccmr__pool_orders after;
     unsigned i;
+
+    if (waits->count == 0) {
+        return CCMR_SUCCESS;
+    }
+    ccmr__pool_copy_after(own, &after);
 
     for (i = 0; i < waits->count && status == CCMR_SUCCESS; i++) {
         if (waits->lanes[i] != own &&
-            !ccmr__pool_done(waits->lanes[i], waits->numbers[i])) {
-            status = follow_one(waits->lanes[i], waits->numbers[i], stream);
+            !ccmr__pool_done(waits->lanes[i], waits->numbers[i]) &&
+            !ccmr__pool_is_after(&after, waits->lanes[i], waits->numbers[i])) {
+            status =
+                follow_one(own, waits->lanes[i], waits->numbers[i], stream);
         }
     }
     return status;

@@ -48,6 +48,16 @@ typedef struct ccmr__pool_mark {
     struct ccmr__pool_mark *next;
 } ccmr__pool_mark;
 
+/* Work up to the number on each of some lanes comes before all that a stream
+ * will do. */
+#define CCMR__POOL_ORDERS 16u
+typedef struct ccmr__pool_orders {
+    unsigned count;
+    unsigned next; /* is replaced next, once there are as many as fit */
+    ccmr__pool_lane *lanes[CCMR__POOL_ORDERS];
+    uint64_t numbers[CCMR__POOL_ORDERS];
+} ccmr__pool_orders;
+
 struct ccmr__pool_lane {
     pthread_mutex_t lock;
     ccmr__pool *pool;
@@ -67,6 +77,8 @@ struct ccmr__pool_lane {
     unsigned mark_count;
     ccmr__pool_mark *spare_marks;
     ccmr__pool_mark marks[CCMR__POOL_MARKS]; /* those it is made with */
+
+    ccmr__pool_orders after; /* what the stream has been made to wait for */
 
     ccmr__pool_set set;
     _Atomic size_t free_bytes; /* set.bytes, to be read without the lock */
@@ -142,11 +154,41 @@ static inline int ccmr__pool_coverable(ccmr__pool_lane *lane, uint64_t number)
            atomic_load_explicit(&lane->record, memory_order_relaxed) != NULL;
 }
 
+/* ---- order.c: what a stream comes after ------------------------------------- */
+
+/** Is all up to a number on a lane before what the stream will do? */
+int ccmr__pool_is_after(const ccmr__pool_orders *after,
+                        const ccmr__pool_lane *lane, uint64_t number);
+/** The stream has been made to wait. Locks the lane. */
+void ccmr__pool_note_after(ccmr__pool_lane *own, ccmr__pool_lane *lane,
+                           uint64_t number);
+/** What a lane's stream is after, by now. Locks the lane. */
+void ccmr__pool_copy_after(ccmr__pool_lane *own, ccmr__pool_orders *after);
+/** What the stream is after becomes a wait for the stream itself, as of now.
+ * Returns 1 if that changed anything. Under the lane's lock. */
+int ccmr__pool_fold_waits(ccmr__pool_lane *own, ccmr__pool_waits *waits,
+                          uint64_t *number);
+
+/** Somebody would have memory that waits for the lane, and there is no event for
+ * it: the next call on its stream that looks records one. Any lock. */
+void ccmr__pool_want_event(ccmr__pool_lane *lane);
+
+static inline int ccmr__pool_event_wanted(const ccmr__pool_lane *lane)
+{
+    return atomic_load_explicit(&lane->uncovered_bytes,
+                                memory_order_relaxed) >= SIZE_MAX / 2;
+}
+
 /* The rest asks the driver: in the device's context and in relaxed capture
  * mode, no lock held. */
 
 /** Have one more spare event, so that a record later need not make it. */
 ccmr_status ccmr__pool_spare_event(ccmr__pool_lane *lane);
+
+/** Is an event at hand, record it on a stream that this call was given, and is
+ * no token. 1 if so. In no scope: no context is needed for it, and no capture
+ * minds (tests/fidelity: no_context, other_context, capture_*). */
+int ccmr__pool_record_at_hand(ccmr__pool_lane *lane, CUstream stream);
 
 /** Record an event that covers all that was freed so far, on a stream that
  * this call was given. */
@@ -160,12 +202,13 @@ ccmr_status ccmr__pool_record_own(ccmr__pool_lane *lane);
 int ccmr__pool_poll(ccmr__pool_lane *lane, unsigned most);
 
 /**
- * Make a stream wait for all that is neither its own nor finished.
+ * Make a stream wait for all that is neither its own nor finished, and that it
+ * has not been made to wait for before.
  * CCMR_ERROR_BUSY where that is not possible, since an event would have to be
  * recorded on a stream that this call was not given.
  */
 ccmr_status ccmr__pool_follow(const ccmr__pool_waits *waits,
-                              const ccmr__pool_lane *own, CUstream stream);
+                              ccmr__pool_lane *own, CUstream stream);
 
 /** Wait here for work up to a number. CCMR_ERROR_BUSY as above. */
 ccmr_status ccmr__pool_finish(ccmr__pool_lane *lane, uint64_t number);

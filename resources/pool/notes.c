@@ -222,8 +222,8 @@ static ccmr_status number_now(const ccmr__pool_note *note, uint64_t *number)
 }
 
 /* In a scope: the free's stream waits for one use. */
-static ccmr_status wait_for(const ccmr__pool_note *note,
-                            const ccmr__pool_lane *own, CUstream stream)
+static ccmr_status wait_for(const ccmr__pool_note *note, ccmr__pool_lane *own,
+                            CUstream stream)
 {
     ccmr__pool_waits waits = {.count = 1, .lanes = {note->lane}};
     ccmr_status status;
@@ -237,8 +237,7 @@ static ccmr_status wait_for(const ccmr__pool_note *note,
 }
 
 ccmr_status ccmr__pool_follow_notes(ccmr__pool *pool, void *ptr,
-                                    const ccmr__pool_lane *own,
-                                    CUstream stream)
+                                    ccmr__pool_lane *own, CUstream stream)
 {
     ccmr__pool_note *notes = take_out(pool, (uintptr_t)ptr);
     ccmr__pool_note *note;

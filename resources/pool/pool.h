@@ -12,6 +12,7 @@
  *                                            reclaim.c: the order of answers
  *
  *   extent.c  free memory, sets              lane.c     streams, events, waits
+ *   order.c   what a stream comes after
  *   cache.c   thread caches                  serve.c    allocate, deallocate
  *   reclaim.c the slow path                  segment.c  what the upstream gave
  *   trim.c    giving back                    figures.c  stats, audit
@@ -95,6 +96,9 @@ struct ccmr__pool {
     /* More than one stream was seen: events are needed. Never cleared. */
     atomic_int many;
     _Atomic size_t uncovered_most; /* bytes of a lane before it records */
+    /* Somebody looked for memory in vain that no event covers: so many frees
+     * more on streams that are not registered leave none uncovered. */
+    atomic_uint scarce;
 
     pthread_mutex_t thieves; /* whoever looks into others' caches */
     pthread_mutex_t slow;    /* whoever gathers; before `thieves` */
@@ -156,8 +160,7 @@ ccmr_status ccmr__pool_hold_until_free(void *object, void *ptr,
 /** A block with notes is about to be freed on a stream: it waits for them. On
  * an error the block keeps them. Not in a scope. */
 ccmr_status ccmr__pool_follow_notes(ccmr__pool *pool, void *ptr,
-                                    const ccmr__pool_lane *own,
-                                    CUstream stream);
+                                    ccmr__pool_lane *own, CUstream stream);
 /** A stream is about to go: its lane's last event, which blocks that are held
  * for the stream come after, too. In a scope. */
 ccmr_status ccmr__pool_record_held(ccmr__pool *pool, ccmr__pool_lane *lane,
@@ -226,6 +229,8 @@ typedef struct ccmr__pool_request {
     size_t bytes;     /* rounded */
     size_t alignment; /* at least a granule */
     size_t run;       /* blocks wanted side by side, 1 and more */
+    /* What the stream was after a while ago; NULL: not asked. */
+    const ccmr__pool_orders *after;
     /* [out] */
     ccmr__pool_piece piece;
     size_t blocks; /* in it */
@@ -236,6 +241,7 @@ typedef struct ccmr__pool_request {
  * with `follow` those that it can wait for on the device. */
 typedef struct ccmr__pool_wanted {
     const ccmr__pool_lane *own; /* NULL: its work has to be finished, too */
+    const ccmr__pool_orders *after; /* `own`'s stream is; NULL: nothing */
     int follow;
 } ccmr__pool_wanted;
 
@@ -296,6 +302,10 @@ typedef enum ccmr__pool_which {
 /** Memory of all lanes goes to one, and merges there. In a scope. */
 void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to,
                        ccmr__pool_which which);
+
+/** A stream waits for all that memory of its lane waits for, as far as it can:
+ * then that waits for the stream alone, and merges. In a scope. */
+void ccmr__pool_unite(ccmr__pool_lane *lane, CUstream stream);
 
 /** Give wholly free, finished segments back while more than `keep` bytes are
  * reserved. Returns the bytes. */

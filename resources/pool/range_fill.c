@@ -98,9 +98,31 @@ static ccmr_status move(ccmr__pool_growth *g, ccmr__pool_taken *taken)
     return status;
 }
 
+/* The stream waits now for what came so far: then that waits for the stream
+ * alone, and something else fits in. Returns 1 if so. */
+static int make_room(ccmr__pool_growth *g)
+{
+    uint64_t number = 0;
+    int room;
+
+    if (!g->follow || g->waits.count < 2 ||
+        ccmr__pool_follow(&g->waits, g->lane, g->of->handle) != CCMR_SUCCESS) {
+        return 0;
+    }
+    ccmr__pool_lane_lock(g->lane);
+    (void)ccmr__pool_settled(&g->waits);
+    room = g->waits.count < 2 ||
+           ccmr__pool_fold_waits(g->lane, &g->waits, &number);
+    ccmr__pool_lane_unlock(g->lane);
+    if (room) {
+        g->nothing[1] = 0;
+    }
+    return room;
+}
+
 /* A free handle that is no larger than what is left. CCMR_ERROR_BUSY: there is
  * none. */
-static ccmr_status move_in(ccmr__pool_growth *g)
+static ccmr_status move_any(ccmr__pool_growth *g)
 {
     ccmr__pool_taken taken;
     int follow;
@@ -116,6 +138,13 @@ static ccmr_status move_in(ccmr__pool_growth *g)
         }
     }
     return CCMR_ERROR_BUSY;
+}
+
+static ccmr_status move_in(ccmr__pool_growth *g)
+{
+    ccmr_status status = move_any(g);
+
+    return status == CCMR_ERROR_BUSY && make_room(g) ? move_any(g) : status;
 }
 
 /* Pages behind those that are the growth's. */

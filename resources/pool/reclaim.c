@@ -4,7 +4,7 @@
  *
  * Order of answers:
  *   1. the stream's own lane
- *   2. memory that belongs to no stream
+ *   2. memory that belongs to no stream, or that the stream is behind anyway
  *   3. the calling thread's large cached blocks, given to their lanes
  *   4. finished memory of other lanes
  *   5. other lanes' memory behind a wait on the device
@@ -61,7 +61,12 @@ static int accept(void *argument, const ccmr__pool_extent *extent)
         uint64_t number = extent->waits.numbers[i];
 
         if (lane != want->own && !ccmr__pool_done(lane, number) &&
+            !(want->after != NULL &&
+              ccmr__pool_is_after(want->after, lane, number)) &&
             !(want->follow && ccmr__pool_coverable(lane, number))) {
+            if (want->follow) {
+                ccmr__pool_want_event(lane);
+            }
             return 0;
         }
     }
@@ -131,7 +136,8 @@ int ccmr__pool_accept_wanted(ccmr__pool_wanted *want,
 
 static wanted want_now(const request *of)
 {
-    wanted want = {.own = of->pool->host_access ? NULL : of->lane};
+    wanted want = {.own = of->pool->host_access ? NULL : of->lane,
+                   .after = of->after};
 
     return want;
 }
@@ -139,6 +145,9 @@ static wanted want_now(const request *of)
 static ccmr_status take_own(request *of)
 {
     wanted want = want_now(of);
+
+    /* Which is read under the lane's lock. */
+    want.after = of->pool->host_access ? NULL : &of->lane->after;
 
     return take(of, of->lane, &want);
 }
@@ -170,7 +179,7 @@ static ccmr_status follow(request *of, ccmr__pool_lane *lane)
 
 static ccmr_status take_following(request *of, ccmr__pool_lane *lane)
 {
-    wanted want = {.own = of->lane, .follow = 1};
+    wanted want = {.own = of->lane, .after = of->after, .follow = 1};
     ccmr_status status = take(of, lane, &want);
 
     return status == CCMR_SUCCESS ? follow(of, lane) : status;
@@ -198,6 +207,30 @@ static ccmr_status take_others(request *of, int with_waits)
             status = take_following(of, lane);
         } else if (lane != of->lane || pool->host_access) {
             (void)ccmr__pool_poll(lane, 2);
+            status = take(of, lane, &want);
+        }
+    }
+    return status;
+}
+
+/* Of lanes that the stream is behind, what it need not wait for again: without
+ * a call of the driver. */
+static ccmr_status __attribute__((noinline)) take_ordered(request *of)
+{
+    ccmr__pool_orders after;
+    wanted want = {.own = of->lane, .after = &after};
+    ccmr_status status = CCMR_ERROR_BUSY;
+    unsigned i;
+
+    if (of->pool->host_access) {
+        return CCMR_ERROR_BUSY;
+    }
+    ccmr__pool_copy_after(of->lane, &after);
+    for (i = 0; i < after.count && status == CCMR_ERROR_BUSY; i++) {
+        ccmr__pool_lane *lane = after.lanes[i];
+
+        if (atomic_load_explicit(&lane->free_bytes, memory_order_relaxed) >=
+            of->bytes) {
             status = take(of, lane, &want);
         }
     }
@@ -259,7 +292,7 @@ ccmr_status ccmr__pool_count_bytes(ccmr__pool *pool, size_t bytes)
         memory_order_relaxed));
     had += bytes;
     atomic_store_explicit(&pool->uncovered_most,
-                          had / 64 > 8 * MIB ? had / 64 : 8 * MIB,
+                          had / 16 > 32 * MIB ? had / 16 : 32 * MIB,
                           memory_order_relaxed);
     return CCMR_SUCCESS;
 }
@@ -471,6 +504,30 @@ static ccmr_status gather_and_take(request *of)
         atomic_load_explicit(&pool->many, memory_order_relaxed) != 0) {
         ccmr__pool_gather(pool, of->lane, CCMR__POOL_FOLLOWABLE);
         status = take_any(of);
+        if (status == CCMR_ERROR_BUSY) {
+            ccmr__pool_unite(of->lane, of->handle);
+            status = take_own(of);
+        }
+    }
+    return status;
+}
+
+/* Steps 4 to 6. What was refused once is not asked for again. */
+static ccmr_status take_elsewhere(request *of)
+{
+    ccmr__pool *pool = of->pool;
+    ccmr_status refused = CCMR_ERROR_BUSY;
+    ccmr_status status = take_others(of, 0);
+
+    if (status == CCMR_ERROR_BUSY &&
+        atomic_load_explicit(&pool->reserved, memory_order_relaxed) < FLOOR) {
+        status = refused = grow_softly(of);
+    }
+    if (status == CCMR_ERROR_BUSY || is_full(status)) {
+        status = take_waiting(of);
+    }
+    if (status == CCMR_ERROR_BUSY) {
+        status = is_full(refused) ? refused : grow_softly(of);
     }
     return status;
 }
@@ -486,19 +543,8 @@ static ccmr_status look_around(request *of)
     if (ccmr__pool_flush_own(pool) != 0) {
         status = take_own(of);
     }
-    if (status == CCMR_ERROR_BUSY && many) {
-        status = take_others(of, 0);
-        if (status == CCMR_ERROR_BUSY &&
-            atomic_load_explicit(&pool->reserved, memory_order_relaxed) <
-                FLOOR) {
-            status = grow_softly(of);
-        }
-        if (status == CCMR_ERROR_BUSY || is_full(status)) {
-            status = take_waiting(of);
-        }
-    }
     if (status == CCMR_ERROR_BUSY) {
-        status = grow_softly(of);
+        status = many ? take_elsewhere(of) : grow_softly(of);
     }
     if (status != CCMR_ERROR_BUSY && !is_full(status)) {
         return status;
@@ -603,6 +649,7 @@ static ccmr_status __attribute__((noinline)) serve_other(request *of)
     ccmr_error_detail before = *ccmr__error();
     size_t before_reserved =
         atomic_load_explicit(&of->pool->reserved, memory_order_relaxed);
+    ccmr__pool_orders after;
     ccmr__scope scope;
     ccmr_status status =
         ccmr__scope_enter(&scope, of->pool->device, CCMR__SCOPE_RELAXED);
@@ -610,7 +657,15 @@ static ccmr_status __attribute__((noinline)) serve_other(request *of)
     if (status != CCMR_SUCCESS) {
         return status;
     }
+    if (!of->pool->host_access) {
+        ccmr__pool_copy_after(of->lane, &after);
+        of->after = &after;
+    }
+    if (ccmr__pool_event_wanted(of->lane)) {
+        (void)ccmr__pool_record(of->lane, of->handle);
+    }
     status = serve_slowly(of);
+    of->after = NULL;
     if (status == CCMR_SUCCESS) {
         *ccmr__error() = before;
     } else if (is_full(status)) {
@@ -638,6 +693,9 @@ ccmr_status ccmr__pool_serve(request *of)
 
     if (status == CCMR_ERROR_BUSY) {
         status = take_common(of);
+    }
+    if (status == CCMR_ERROR_BUSY) {
+        status = take_ordered(of);
     }
     if (status == CCMR_ERROR_BUSY) {
         status = serve_other(of);

@@ -13,9 +13,10 @@
 #define SHARE 16u
 #define SHARE_OF_MANY 64u
 #define LEAST_SHARE ((size_t)4 << 20)
-/* How much rarer events are while there is one stream, if it is not
- * registered. */
-#define ALONE 4u
+/* How much sooner a stream gets an event if it is not registered: where there
+ * are others, and where they look for memory in vain. */
+#define EARLIER 4u
+#define SCARCE 16u
 
 ccmr_status ccmr__pool_resolve(ccmr__pool *pool, ccmr_stream stream,
                                ccmr__stream_use *use,
@@ -299,9 +300,14 @@ static inline void push(ccmr__pool_cache *cache, uintptr_t address,
 static void __attribute__((noinline))
 cover(ccmr__pool_lane *lane, CUstream stream)
 {
-    ccmr_error_detail before = *ccmr__error();
+    ccmr_error_detail before;
     ccmr__scope scope;
 
+    if (!ccmr__stream_is_token(stream) &&
+        ccmr__pool_record_at_hand(lane, stream)) {
+        return;
+    }
+    before = *ccmr__error();
     if (ccmr__scope_enter(&scope, lane->pool->device, CCMR__SCOPE_RELAXED) ==
         CCMR_SUCCESS) {
         (void)ccmr__pool_record(lane, stream);
@@ -320,6 +326,37 @@ static inline int needs_cover(const ccmr__pool *pool,
                        atomic_load_explicit(&pool->uncovered_most,
                                             memory_order_relaxed),
                0) != 0;
+}
+
+/* On a stream that is not registered nobody else can record: it does so sooner
+ * where there are others, lest it leave much behind when it frees nothing any
+ * more. While others look for memory in vain, what its cache has goes to the
+ * lane first, to be covered as well. */
+static void cover_early(ccmr__pool *pool, const caller *who)
+{
+    size_t most =
+        atomic_load_explicit(&pool->uncovered_most, memory_order_relaxed);
+    size_t bytes = atomic_load_explicit(&who->lane->uncovered_bytes,
+                                        memory_order_relaxed);
+    unsigned scarce =
+        atomic_load_explicit(&pool->scarce, memory_order_relaxed);
+
+    if (scarce != 0) {
+        most /= SCARCE;
+        bytes += who->cache->large_bytes;
+    } else if (atomic_load_explicit(&pool->many, memory_order_relaxed) != 0) {
+        most /= EARLIER;
+    }
+    if (bytes <= most) {
+        return;
+    }
+    if (scarce != 0) {
+        atomic_store_explicit(&pool->scarce, scarce - 1, memory_order_relaxed);
+        ccmr__pool_enter(who->cache);
+        (void)ccmr__pool_flush_large(who->cache);
+        ccmr__pool_leave(who->cache);
+    }
+    cover(who->lane, who->use.handle);
 }
 
 /* No cache: straight to the lane, with an event where the host has to know. */
@@ -467,16 +504,12 @@ deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
             return status;
         }
     }
-    free_to_cache(pool, who.cache, who.use.handle, ptr, bytes,
-                  ccmr__pool_rounded(bytes));
-    if (who.record == NULL && atomic_load_explicit(&who.lane->uncovered_bytes,
-                                                   memory_order_relaxed) /
-                                      ALONE >
-                                  atomic_load_explicit(&pool->uncovered_most,
-                                                       memory_order_relaxed)) {
-        /* Should the stream free nothing any more when others come, nobody
-         * could have what it left. */
-        cover(who.lane, who.use.handle);
+    if (who.record == NULL) {
+        push(who.cache, (uintptr_t)ptr, bytes, ccmr__pool_rounded(bytes));
+        cover_early(pool, &who);
+    } else {
+        free_to_cache(pool, who.cache, who.use.handle, ptr, bytes,
+                      ccmr__pool_rounded(bytes));
     }
     if (stream == CCMR_STREAM_PER_THREAD && bytes > CCMR__POOL_MIDDLE) {
         /* Its thread may end, and nobody else can name its stream. */

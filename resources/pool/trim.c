@@ -33,6 +33,9 @@ static int may_move(const ccmr__pool_extent *extent,
             (which == CCMR__POOL_FINISHED ||
              !ccmr__pool_coverable(extent->waits.lanes[i],
                                    extent->waits.numbers[i]))) {
+            if (which == CCMR__POOL_FOLLOWABLE) {
+                ccmr__pool_want_event(extent->waits.lanes[i]);
+            }
             return 0;
         }
     }
@@ -102,10 +105,23 @@ static void move_free(ccmr__pool_lane *from, ccmr__pool_lane *to,
     } while (count == BATCH);
 }
 
+/* Are its waits fewer by now? `number` as for ccmr__pool_fold_waits(). */
+static int has_less(ccmr__pool_lane *lane, ccmr__pool_waits *waits,
+                    uint64_t *number)
+{
+    unsigned before = waits->count;
+
+    return ccmr__pool_settled(waits)
+               ? before != 0
+               : ccmr__pool_fold_waits(lane, waits, number) ||
+                     waits->count != before;
+}
+
 /* Neighbours stay apart where their waits did not fit into one record. What
  * waits for less by now comes in anew, and merges if it can. */
 static void merge_again(ccmr__pool_lane *lane)
 {
+    uint64_t number = 0;
     size_t count;
 
     do {
@@ -119,14 +135,8 @@ static void merge_again(ccmr__pool_lane *lane)
         for (extent = ccmr__pool_first(&lane->set);
              extent != NULL && count < BATCH;
              extent = ccmr__pool_next(&lane->set, extent)) {
-            unsigned before = extent->waits.count;
-
-            if (!ccmr__pool_settled(&extent->waits)) {
-                chosen[count] = extent;
-                count += extent->waits.count != before;
-            } else if (before != 0) {
-                chosen[count++] = extent;
-            }
+            chosen[count] = extent;
+            count += (size_t)has_less(lane, &extent->waits, &number);
         }
         for (i = 0; i < count; i++) {
             ccmr__pool_remove(&lane->set, chosen[i], &pieces[i]);
@@ -160,6 +170,59 @@ void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to,
     }
     merge_again(to);
     (void)pthread_mutex_unlock(&pool->slow);
+}
+
+/* What the lane's extents wait for and an event can be had for, as far as it
+ * fits. Under the lane's lock. */
+static void list_waits(ccmr__pool_lane *lane, ccmr__pool_orders *list)
+{
+    ccmr__pool_extent *extent = ccmr__pool_first(&lane->set);
+    unsigned i;
+    unsigned j;
+
+    list->count = 0;
+    for (; extent != NULL; extent = ccmr__pool_next(&lane->set, extent)) {
+        const ccmr__pool_waits *waits = &extent->waits;
+
+        for (i = 0; i < waits->count; i++) {
+            for (j = 0; j < list->count; j++) {
+                if (list->lanes[j] == waits->lanes[i]) {
+                    break;
+                }
+            }
+            if (waits->lanes[i] == lane || j == CCMR__POOL_ORDERS ||
+                !ccmr__pool_coverable(waits->lanes[i], waits->numbers[i])) {
+                continue;
+            }
+            if (j == list->count) {
+                list->lanes[list->count++] = waits->lanes[i];
+                list->numbers[j] = 0;
+            }
+            if (list->numbers[j] < waits->numbers[i]) {
+                list->numbers[j] = waits->numbers[i];
+            }
+        }
+    }
+}
+
+void ccmr__pool_unite(ccmr__pool_lane *lane, CUstream stream)
+{
+    ccmr__pool_orders list;
+    unsigned i;
+
+    ccmr__pool_lane_lock(lane);
+    list_waits(lane, &list);
+    ccmr__pool_lane_unlock(lane);
+    for (i = 0; i < list.count; i++) {
+        ccmr__pool_waits one = {.count = 1,
+                                .lanes = {list.lanes[i]},
+                                .numbers = {list.numbers[i]}};
+
+        (void)ccmr__pool_follow(&one, lane, stream);
+    }
+    (void)pthread_mutex_lock(&lane->pool->slow);
+    merge_again(lane);
+    (void)pthread_mutex_unlock(&lane->pool->slow);
 }
 
 /* ---- giving back --------------------------------------------------------------------- */

@@ -258,10 +258,10 @@ Test(pool_streams, uncovered_memory)
     make("pool | device_plain");
     ptr = take_used(UNIT, one);
     give_on(ptr, UNIT, one);
-    other = take_used(UNIT, two);
-    cr_assert_neq(other, ptr);
     cr_assert_eq(take_used(UNIT, one), ptr);
     give_on(ptr, UNIT, one);
+    other = take_used(UNIT, two);
+    cr_assert_neq(other, ptr);
     cr_assert_eq(sim->calls("cuMemFree"), 0u);
     GOOD(ccmr_resource_option_set(made, "hard", "4MiB"));
     cr_assert_eq(take_used(UNIT, two), ptr);
@@ -269,6 +269,64 @@ Test(pool_streams, uncovered_memory)
     cr_assert_geq(sim->calls("cuMemFree"), 1u);
     give_on(ptr, UNIT, two);
     give_on(other, UNIT, two);
+}
+
+/* Somebody wanted what no event covers: the stream's next free records one, and
+ * what it frees can be had behind a wait on the device. */
+Test(pool_streams, wanted_memory)
+{
+    uint64_t calls;
+    void *ptr;
+    void *other;
+
+    make("pool hard=2MiB | device_plain");
+    ptr = take_used(UNIT / 2, one);
+    other = take_used(UNIT / 2, one);
+    give_on(ptr, UNIT / 2, one);
+    cr_assert_eq(take_used(UNIT / 2, two), ptr);
+    calls = sim->calls("cuMemFree");
+    cr_assert_geq(calls, 1u); /* the whole device */
+    cr_assert_eq(sim->calls("cuEventRecord"), 0u);
+    stall(one);
+    give_on(other, UNIT / 2, one);
+    cr_assert_eq(sim->calls("cuEventRecord"), 1u);
+    cr_assert_eq(take_used(UNIT / 2, two), other);
+    cr_assert_eq(sim->calls("cuMemFree"), calls);
+    cr_assert_eq(sim->calls("cuStreamWaitEvent"), 1u);
+    release(one);
+    give_on(ptr, UNIT / 2, two);
+    give_on(other, UNIT / 2, two);
+}
+
+/* A stream that waited for another one is behind all that was freed there
+ * until then: it waits for none of it again, and for what comes later it does. */
+Test(pool_streams, one_wait_for_many)
+{
+    void *blocks[8];
+    unsigned i;
+
+    make("pool hard=16MiB | device_plain");
+    for (i = 0; i < 8; i++) {
+        blocks[i] = take_used(UNIT, a);
+    }
+    stall(a);
+    for (i = 1; i < 8; i++) {
+        give_on(blocks[i], UNIT, a);
+    }
+    (void)take_used(UNIT, b);
+    (void)sim->forget_calls();
+    for (i = 2; i < 8; i++) {
+        (void)take_used(UNIT, b);
+    }
+    cr_assert_eq(sim->calls(NULL), 0u);
+    work_on(blocks[0], UNIT, a);
+    give_on(blocks[0], UNIT, a);
+    cr_assert_eq(take_used(UNIT, b), blocks[0]);
+    cr_assert_eq(sim->calls("cuStreamWaitEvent"), 1u);
+    release(a);
+    for (i = 0; i < 8; i++) {
+        give_on(blocks[i], UNIT, b);
+    }
 }
 
 /* READY: all is known finished; the next user waits for nobody. */

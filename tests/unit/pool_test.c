@@ -633,6 +633,23 @@ Test(pool, out_of_memory_tells_its_numbers)
     GOOD(attempt(4 * MIB, known));
 }
 
+/* An upstream that is full is asked once on the way (in whole units), and at the
+ * end once in units and once exactly; all that again if something came free
+ * meanwhile, as here the first time. */
+Test(pool, a_full_upstream_is_asked_little)
+{
+    void *live = take_on(made, 4 * MIB, known);
+    void *other = take_on(made, 1000, two);
+    size_t calls;
+
+    below.capacity = below.live_bytes;
+    calls = below.allocations;
+    BAD(attempt(3 * MIB, known), CCMR_ERROR_OUT_OF_DEVICE_MEMORY);
+    cr_assert_leq(below.allocations, calls + 2 * 3);
+    give_on(other, 1000, two);
+    give_on(live, 4 * MIB, known);
+}
+
 /* A hole that is too small is the largest free run. */
 Test(pool, out_of_memory_tells_the_largest_hole)
 {
