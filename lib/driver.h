@@ -120,6 +120,19 @@
       (CUstreamCaptureMode * mode), (mode))                                   \
     X(cuStreamGetCtx, 9020, REQUIRED, (CUstream stream, CUcontext * context), \
       (stream, context))                                                      \
+    X(cuStreamGetCaptureInfo, 11030, OPTIONAL,                                \
+      (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id,      \
+       CUgraph * graph, const CUgraphNode **nodes, size_t *count),            \
+      (stream, status, id, graph, nodes, count))                              \
+    X(cuUserObjectCreate, 11030, OPTIONAL,                                    \
+      (CUuserObject * object, void *data, CUhostFn destroy, unsigned count,   \
+       unsigned flags),                                                       \
+      (object, data, destroy, count, flags))                                  \
+    X(cuUserObjectRelease, 11030, OPTIONAL,                                   \
+      (CUuserObject object, unsigned count), (object, count))                 \
+    X(cuGraphRetainUserObject, 11030, OPTIONAL,                               \
+      (CUgraph graph, CUuserObject object, unsigned count, unsigned flags),   \
+      (graph, object, count, flags))                                          \
     X(cuStreamGetId, 12000, OPTIONAL,                                         \
       (CUstream stream, unsigned long long *id), (stream, id))                \
     X(cuStreamGetDevice, 12080, OPTIONAL,                                     \

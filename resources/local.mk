@@ -47,6 +47,11 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/range.c \
 	resources/pool/range.h \
 	resources/pool/range_fill.c \
+	resources/pool/capture.c \
+	resources/pool/capture.h \
+	resources/pool/capture_find.h \
+	resources/pool/capture_serve.c \
+	resources/pool/linger.c \
 	resources/pool/pin.c \
 	resources/pool/pin.h \
 	resources/pool/export.c \

@@ -27,7 +27,7 @@ static size_t largest_in(ccmr__pool_lane *lane, size_t most)
     size_t bytes;
 
     ccmr__pool_lane_lock(lane);
-    bytes = ccmr__pool_largest(&lane->set);
+    bytes = lane->kept ? 0 : ccmr__pool_largest(&lane->set);
     ccmr__pool_lane_unlock(lane);
     return bytes > most ? bytes : most;
 }
@@ -206,8 +206,11 @@ ccmr_status ccmr__pool_audit(void *object)
     sum.blocks += (ptrdiff_t)carried;
     sum.spare += carried;
     brought = atomic_load_explicit(&pool->brought, memory_order_relaxed);
-    handles =
-        pool->range != NULL ? ccmr__pool_range_bytes(pool->range) : brought;
+    handles = brought;
+    if (pool->range != NULL) {
+        handles = ccmr__pool_range_bytes(pool->range) +
+                  atomic_load_explicit(&pool->apart, memory_order_relaxed);
+    }
     ccmr__pool_unlock_all(pool, first);
     if (!sum.good || sum.out_bytes < 0 || sum.blocks < 0 ||
         sum.free_bytes + (size_t)sum.out_bytes != brought) {

@@ -26,6 +26,7 @@ static _Atomic uint64_t next_serial = 1;
 
 static void pool_free(ccmr__pool *self)
 {
+    (void)pthread_mutex_destroy(&self->capturing);
     (void)pthread_mutex_destroy(&self->pinning);
     (void)pthread_mutex_destroy(&self->noting);
     (void)pthread_mutex_destroy(&self->lock);
@@ -34,14 +35,25 @@ static void pool_free(ccmr__pool *self)
     free(self);
 }
 
-static void pool_destroy(void *object)
+void ccmr__pool_finish_off(ccmr__pool *self)
 {
-    ccmr__pool *self = object;
     ccmr_resource *upstream = self->upstream;
 
     ccmr__pool_end(self);
     pool_free(self);
     ccmr_resource_release(upstream);
+}
+
+static void pool_destroy(void *object)
+{
+    ccmr__pool *self = object;
+
+    ccmr__pool_sweep();
+    if (ccmr__pool_captures_settle(self)) {
+        ccmr__pool_linger(self);
+    } else {
+        ccmr__pool_finish_off(self);
+    }
 }
 
 static ccmr_status pool_describe(void *object, ccmr_properties *properties)
@@ -55,7 +67,8 @@ static ccmr_status pool_describe(void *object, ccmr_properties *properties)
         properties->max_alignment = MAX_ALIGNMENT;
         properties->free_may_block = 0;
         properties->free_stream = CCMR_FREE_ON_ALLOCATION_STREAM;
-        properties->capture = CCMR_CAPTURE_REFUSED;
+        properties->capture = self->options.reserve ? CCMR_CAPTURE_RESERVE
+                                                    : CCMR_CAPTURE_REFUSED;
         if (!self->options.exported) {
             properties->handle_kinds = CCMR_HANDLE_NONE;
         }
@@ -90,7 +103,8 @@ enum {
     OPTION_HANDLE,
     OPTION_MOVE,
     OPTION_STREAMS,
-    OPTION_EXPORT
+    OPTION_EXPORT,
+    OPTION_CAPTURE
 };
 
 static const ccmr_option pool_options[] = {
@@ -121,11 +135,16 @@ static const ccmr_option pool_options[] = {
     [OPTION_EXPORT] = {"export", CCMR_OPTION_CHOICE, "no", "no|handle",
                        "over virtual with export: a block is exported by the "
                        "handle it lies in, with all that is in there"},
+    [OPTION_CAPTURE] = {"capture", CCMR_OPTION_CHOICE, "refuse",
+                        "refuse|reserve",
+                        "calls on capturing streams: refused, or served from "
+                        "memory that is the graph's until it has gone"},
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
 static const char *const reuse_names[] = {"follow", "finished"};
 static const char *const move_names[] = {"yes", "no"};
+static const char *const capture_names[] = {"refuse", "reserve"};
 static const char *const export_names[] = {"no", "handle"};
 static const char *const access_names[] = {"upstream", "host", "stream"};
 
@@ -168,6 +187,9 @@ static ccmr_status pool_option_get(void *object, const char *name, char *text,
         break;
     case OPTION_STREAMS:
         ccmr__text_add(&value, "%s", ccmr__streams_name(options.registered));
+        break;
+    case OPTION_CAPTURE:
+        ccmr__text_add(&value, "%s", capture_names[options.reserve ? 1 : 0]);
         break;
     case OPTION_EXPORT:
         ccmr__text_add(&value, "%s", export_names[options.exported ? 1 : 0]);
@@ -267,8 +289,13 @@ static int init_locks(ccmr__pool *self)
     if (pthread_mutex_init(&self->pinning, NULL) != 0) {
         goto err_noting;
     }
+    if (pthread_mutex_init(&self->capturing, NULL) != 0) {
+        goto err_pinning;
+    }
     return 0;
 
+err_pinning:
+    (void)pthread_mutex_destroy(&self->pinning);
 err_noting:
     (void)pthread_mutex_destroy(&self->noting);
 err_lock:
@@ -369,6 +396,12 @@ static ccmr_status __attribute__((noinline)) check_made(const ccmr__pool *self)
                               ccmr_resource_name(self->upstream));
         }
     }
+    if (options->reserve && self->host_access) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: capture=reserve: with access=host memory is "
+                          "handed out when it is finished, which a graph "
+                          "never is");
+    }
     return check_hard(self, options->hard);
 }
 
@@ -407,6 +440,7 @@ static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
                           "needed",
                           options->soft);
     }
+    ccmr__pool_sweep();
     initial = initial_of(options);
     status = make(upstream, device, options, &self);
     if (status != CCMR_SUCCESS) {
@@ -415,6 +449,9 @@ static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
     (void)ccmr_resource_retain(upstream);
     ccmr__pool_list_add(self);
     status = check_made(self);
+    if (status == CCMR_SUCCESS && options->reserve) {
+        status = ccmr__pool_captures_begin(self);
+    }
     if (status == CCMR_SUCCESS && initial != 0) {
         status = ccmr__pool_begin(self, initial);
     }
@@ -463,6 +500,7 @@ static ccmr_status read_options(const ccmr_pool_options *from,
         .move = known.move == CCMR_POOL_MOVE_YES,
         .registered = known.streams_registered != 0,
         .exported = known.export_handles != 0,
+        .reserve = known.capture_reserve != 0,
     };
     return CCMR_SUCCESS;
 }
@@ -523,6 +561,7 @@ static ccmr_status create_from_text(const ccmr_kind *kind,
         .move = values[OPTION_MOVE].integer == 0,
         .registered = values[OPTION_STREAMS].integer != 0,
         .exported = values[OPTION_EXPORT].integer != 0,
+        .reserve = values[OPTION_CAPTURE].integer != 0,
     };
     return create(upstreams[0], device, &options, resource);
 }

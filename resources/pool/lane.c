@@ -711,6 +711,44 @@ ccmr_status ccmr__pool_finish(ccmr__pool_lane *lane, uint64_t number)
     return CCMR_SUCCESS;
 }
 
+/* ---- lanes of graphs ----------------------------------------------------------- */
+
+ccmr__pool_lane *ccmr__pool_lane_bare(ccmr__pool *pool)
+{
+    ccmr__pool_lane *lane;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    lane = take_or_make(pool);
+    (void)pthread_mutex_unlock(&pool->lock);
+    return lane;
+}
+
+ccmr__pool_lane *ccmr__pool_lane_keep(ccmr__pool *pool)
+{
+    ccmr__pool_lane *lane = ccmr__pool_lane_bare(pool);
+
+    if (lane != NULL) {
+        ccmr__pool_lane_lock(lane);
+        lane->kept = 1;
+        lane->freed++;
+        ccmr__pool_lane_unlock(lane);
+    }
+    return lane;
+}
+
+void ccmr__pool_lane_release(ccmr__pool_lane *lane)
+{
+    ccmr__pool *pool = lane->pool;
+
+    ccmr__pool_lane_lock(lane);
+    note_done(lane, lane->freed);
+    lane->kept = 0;
+    ccmr__pool_lane_unlock(lane);
+    (void)pthread_mutex_lock(&pool->lock);
+    put_idle(pool, lane);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
 /* ---- the whole device ------------------------------------------------------------- */
 
 /*
@@ -780,7 +818,10 @@ ccmr_status ccmr__pool_finish_device(ccmr__pool *pool)
     for (lane = first; lane != NULL && status == CCMR_SUCCESS;
          lane = lane->next) {
         ccmr__pool_lane_lock(lane);
-        note_done(lane, numbers[i++]);
+        if (!lane->kept) {
+            note_done(lane, numbers[i]);
+        }
+        i++;
         ccmr__pool_lane_unlock(lane);
     }
     free(numbers);

@@ -66,6 +66,7 @@ struct ccmr__pool_lane {
         *_Atomic record; /* registered; ccmr__stream_borrow() */
     unsigned users;      /* calls at work on it: pool->lock */
 
+    int kept; /* a graph's: what waits for it waits until that has gone */
     uint64_t freed;
     _Atomic uint64_t covered;
     _Atomic uint64_t done;
@@ -95,7 +96,8 @@ static inline void ccmr__pool_lane_lock(ccmr__pool_lane *lane)
 
 static inline void ccmr__pool_lane_unlock(ccmr__pool_lane *lane)
 {
-    atomic_store_explicit(&lane->free_bytes, lane->set.bytes,
+    /* What a graph has is free for nobody else. */
+    atomic_store_explicit(&lane->free_bytes, lane->kept ? 0 : lane->set.bytes,
                           memory_order_relaxed);
     (void)pthread_mutex_unlock(&lane->lock);
 }
@@ -121,6 +123,14 @@ void ccmr__pool_lane_put(ccmr__pool_lane *lane);
 ccmr__pool_lane *ccmr__pool_lane_make(ccmr__pool *pool);
 /** Destroys its events as well; in the device's context. */
 void ccmr__pool_lane_free(ccmr__pool_lane *lane);
+
+/** A lane of the pool without a stream: NULL without memory. Locks
+ * pool->lock. */
+ccmr__pool_lane *ccmr__pool_lane_bare(ccmr__pool *pool);
+/** The same, and its latest number is not done until it is released: nobody
+ * takes what waits for it, and no wait for the device ends it. */
+ccmr__pool_lane *ccmr__pool_lane_keep(ccmr__pool *pool);
+void ccmr__pool_lane_release(ccmr__pool_lane *lane);
 
 /** The stream goes: no call will find the lane by its id. Under pool->lock. */
 void ccmr__pool_lane_retire(ccmr__pool_lane *lane);

@@ -23,6 +23,7 @@
  *   thieves -> lock -> a lane's lock -> the range's    never two lanes' locks
  *   noting -> nothing
  *   pinning -> lock or the range's
+ *   capturing -> lock or a lane's
  * None is held over a call of the upstream or of the driver.
  */
 #ifndef CCMR_RESOURCES_POOL_POOL_H
@@ -35,6 +36,7 @@
 
 #include "lib/context.h"
 #include "resources/pool/cache.h"
+#include "resources/pool/capture.h"
 #include "resources/pool/extent.h"
 #include "resources/pool/lane.h"
 #include "resources/pool/pin.h"
@@ -44,13 +46,22 @@
 
 typedef struct ccmr__pool_note ccmr__pool_note; /* see notes.c */
 
+/* Is a segment a graph's? Then nobody's cache takes blocks of it. */
+#define CCMR__POOL_IS_CAPTURED(segment)                                       \
+    (__builtin_expect(atomic_load_explicit(&(segment)->capture,               \
+                                           memory_order_acquire) != NULL,     \
+                      0))
+
 /* An allocation of the upstream. Records are kept for the next segment, so
  * that whoever has a stale one reads memory that is there. */
 struct ccmr__pool_segment {
     uintptr_t base;
     size_t bytes;
-    size_t alignment;         /* as the upstream gave it */
-    _Atomic size_t pins;      /* it does not go: written under pool->lock */
+    size_t alignment;    /* as the upstream gave it */
+    _Atomic size_t pins; /* it does not go: written under pool->lock */
+    /* The graph whose it is. Written under `capturing`, or before any of it was
+     * handed out; seen by whoever frees a block of it. */
+    struct ccmr__pool_capture *_Atomic capture;
     ccmr__pool_segment *next; /* unused ones */
 };
 
@@ -77,6 +88,7 @@ typedef struct ccmr__pool_options {
     size_t handle;  /* most bytes of a handle; 0: by itself */
     int move;       /* free handles move to where they are needed */
     int registered; /* streams are registered at first sight */
+    int reserve;    /* captures are served */
     int exported;   /* handles with blocks of others in them, too */
 } ccmr__pool_options;
 
@@ -141,6 +153,16 @@ struct ccmr__pool {
     pthread_mutex_t pinning;
     ccmr__pool_pins pins; /* `pinning` */
 
+    /* With capture=reserve; else nothing. */
+    pthread_mutex_t capturing;
+    ccmr__pool_capture *_Atomic captures; /* written under `capturing` */
+    ccmr__pool_capture *spare_capture;    /* `capturing` */
+    ccmr_stream stream;         /* the pool's own, for memory of reserves */
+    ccmr__pool_lane *unseen;    /* numbers that only the device's end ends */
+    ccmr__pool *next_lingering; /* linger.c's own lock */
+    /* Of `brought`, in segments beside the range, if there is one. */
+    _Atomic size_t apart;
+
     ccmr__pool *next_pool; /* all pools: cache.c's own lock */
 };
 
@@ -197,6 +219,9 @@ ccmr_status ccmr__pool_segment_give(ccmr__pool *pool,
 ccmr__pool_segment *ccmr__pool_segment_add(ccmr__pool *pool, uintptr_t base,
                                            size_t bytes, size_t alignment);
 void ccmr__pool_segment_drop(ccmr__pool *pool, ccmr__pool_segment *segment);
+/** Segments of a graph are like any other. */
+void ccmr__pool_segments_leave(ccmr__pool *pool,
+                               const ccmr__pool_capture *capture);
 /** Records of segments, maps. */
 void ccmr__pool_segments_end(ccmr__pool *pool);
 
@@ -310,6 +335,9 @@ void ccmr__pool_unite(ccmr__pool_lane *lane, CUstream stream);
 /** Give wholly free, finished segments back while more than `keep` bytes are
  * reserved. Returns the bytes. */
 size_t ccmr__pool_release(ccmr__pool *pool, size_t keep, ccmr_status *refused);
+
+/** The same for segments beside a range: what graphs had. */
+size_t ccmr__pool_release_apart(ccmr__pool *pool);
 
 /** Claim bytes that are to go: so that two calls do not go below `keep`. They
  * stay counted in pool->going until they have gone or stay. */

@@ -580,7 +580,7 @@ static ccmr_status make_room(request *of, ccmr_status status)
                 return found;
             }
         }
-        if (moves ? waits != 0
+        if (moves ? waits != 0 || ccmr__pool_release_apart(of->pool) != 0
                   : ccmr__pool_release(of->pool, 0, &other) != 0) {
             status = grow_hard(of);
             if (!is_full(status)) {
@@ -664,6 +664,7 @@ static ccmr_status __attribute__((noinline)) serve_other(request *of)
     if (ccmr__pool_event_wanted(of->lane)) {
         (void)ccmr__pool_record(of->lane, of->handle);
     }
+    (void)ccmr__pool_captures_settle(of->pool);
     status = serve_slowly(of);
     of->after = NULL;
     if (status == CCMR_SUCCESS) {

@@ -13,6 +13,7 @@
 
 #include "lib/error.h"
 #include "resources/pool/pool.h"
+#include "resources/pool/range.h"
 
 /* Index of the first place that ends beyond the address. */
 static size_t search(const ccmr__pool_map *map, size_t count,
@@ -69,6 +70,7 @@ ccmr__pool_segment *ccmr__pool_segment_of(ccmr__pool *pool, uintptr_t address)
             atomic_load_explicit(&pool->map_version, memory_order_relaxed) ==
                 before) {
             return found == NULL || pool->range == NULL ||
+                           found != pool->range->segment ||
                            ccmr__pool_range_has(pool->range, address)
                        ? found
                        : NULL;
@@ -295,6 +297,29 @@ void ccmr__pool_segment_drop(ccmr__pool *pool, ccmr__pool_segment *segment)
     take_out(pool, segment);
     (void)pthread_mutex_unlock(&pool->lock);
     spare_record(pool, segment);
+}
+
+void ccmr__pool_segments_leave(ccmr__pool *pool,
+                               const ccmr__pool_capture *capture)
+{
+    ccmr__pool_map *map;
+    size_t count;
+    size_t i;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    map = atomic_load_explicit(&pool->map, memory_order_relaxed);
+    count = atomic_load_explicit(&pool->segment_count, memory_order_relaxed);
+    for (i = 0; i < count; i++) {
+        ccmr__pool_segment *segment = atomic_load_explicit(
+            &map->places[i].segment, memory_order_relaxed);
+
+        if (atomic_load_explicit(&segment->capture, memory_order_relaxed) ==
+            capture) {
+            atomic_store_explicit(&segment->capture, NULL,
+                                  memory_order_release);
+        }
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 void ccmr__pool_segments_end(ccmr__pool *pool)

@@ -100,7 +100,7 @@ static void set_share(const ccmr__pool *pool, ccmr__pool_cache *cache)
 /* Any stream: asks what it is, finds or makes its cache. Pools over memory
  * that the host touches have none. */
 static ccmr_status __attribute__((noinline))
-find_caller(ccmr__pool *pool, ccmr_stream stream, caller *who)
+find_any_caller(ccmr__pool *pool, ccmr_stream stream, caller *who)
 {
     ccmr_status status =
         ccmr__pool_meet(pool, stream, &who->use, &who->record);
@@ -125,6 +125,24 @@ find_caller(ccmr__pool *pool, ccmr_stream stream, caller *who)
         return CCMR_SUCCESS;
     }
     return ccmr__pool_lane_get(pool, &who->use, who->record, &who->lane);
+}
+
+/* With capture=reserve a capturing stream is no failure: nothing was said. */
+static ccmr_status find_caller(ccmr__pool *pool, ccmr_stream stream,
+                               caller *who)
+{
+    ccmr_error_detail before;
+    ccmr_status status;
+
+    if (!pool->options.reserve) {
+        return find_any_caller(pool, stream, who);
+    }
+    before = *ccmr__error();
+    status = find_any_caller(pool, stream, who);
+    if (status == CCMR_ERROR_CAPTURING) {
+        *ccmr__error() = before;
+    }
+    return status;
 }
 
 static void put_caller(const caller *who)
@@ -203,6 +221,10 @@ allocate_slowly(ccmr__pool *pool, size_t bytes, size_t alignment,
                           "size %zu is more than a pool can have", bytes);
     }
     status = find_caller(pool, stream, &who);
+    if (status == CCMR_ERROR_CAPTURING && pool->options.reserve) {
+        return ccmr__pool_capture_allocate(pool, bytes, alignment, stream,
+                                           ptr);
+    }
     if (status != CCMR_SUCCESS) {
         return status;
     }
@@ -394,6 +416,20 @@ static ccmr_status locate(ccmr__pool *pool, void *ptr, size_t bytes,
     return CCMR_SUCCESS;
 }
 
+/* A block of a graph, on a stream that does not capture. 0: it is none. */
+static int free_captured(ccmr__pool *pool, const caller *who,
+                         ccmr__pool_piece *piece)
+{
+    if (!CCMR__POOL_IS_CAPTURED(piece->segment) ||
+        !ccmr__pool_free_reserved(pool, piece, who->lane)) {
+        return 0;
+    }
+    if (who->record == NULL) {
+        cover(who->lane, who->use.handle); /* nobody could later */
+    }
+    return 1;
+}
+
 static ccmr_status free_without_cache(ccmr__pool *pool, const caller *who,
                                       void *ptr, size_t bytes)
 {
@@ -404,10 +440,26 @@ static ccmr_status free_without_cache(ccmr__pool *pool, const caller *who,
         status =
             ccmr__pool_follow_notes(pool, ptr, who->lane, who->use.handle);
     }
-    if (status == CCMR_SUCCESS) {
+    if (status == CCMR_SUCCESS && !free_captured(pool, who, &piece)) {
         free_to_lane(pool, who, &piece);
     }
     put_caller(who);
+    return status;
+}
+
+/* There is a cache, which blocks of graphs do not go to. */
+static ccmr_status free_beside_cache(ccmr__pool *pool, const caller *who,
+                                     void *ptr, ccmr__pool_piece *piece)
+{
+    ccmr_status status = CCMR_SUCCESS;
+
+    if (ccmr__pool_has_notes(pool)) {
+        status =
+            ccmr__pool_follow_notes(pool, ptr, who->lane, who->use.handle);
+    }
+    if (status == CCMR_SUCCESS && !free_captured(pool, who, piece)) {
+        free_to_lane(pool, who, piece);
+    }
     return status;
 }
 
@@ -420,7 +472,9 @@ static ccmr_status free_ready(ccmr__pool *pool, void *ptr, size_t bytes)
         if (ccmr__pool_has_notes(pool)) {
             status = ccmr__pool_notes_to_waits(pool, ptr, &piece.waits);
         }
-        if (status == CCMR_SUCCESS) {
+        if (status == CCMR_SUCCESS &&
+            !(CCMR__POOL_IS_CAPTURED(piece.segment) &&
+              ccmr__pool_free_reserved(pool, &piece, NULL))) {
             ccmr__pool_bring(pool->common, &piece, 1);
         }
     }
@@ -479,6 +533,12 @@ deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
         return free_ready(pool, ptr, bytes);
     }
     status = find_caller(pool, stream, &who);
+    if (status == CCMR_ERROR_CAPTURING && pool->options.reserve) {
+        status = locate(pool, ptr, bytes, &piece);
+        return status == CCMR_SUCCESS
+                   ? ccmr__pool_capture_free(pool, &piece, stream)
+                   : status;
+    }
     if (status != CCMR_SUCCESS) {
         return status;
     }
@@ -493,6 +553,9 @@ deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
         status = locate(pool, ptr, bytes, &piece);
         if (status != CCMR_SUCCESS) {
             return status;
+        }
+        if (CCMR__POOL_IS_CAPTURED(piece.segment)) {
+            return free_beside_cache(pool, &who, ptr, &piece);
         }
         who.cache->known_version = version;
         who.cache->known_base = piece.segment->base;

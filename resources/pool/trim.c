@@ -153,6 +153,7 @@ void ccmr__pool_gather(ccmr__pool *pool, ccmr__pool_lane *to,
 {
     ccmr__pool_lane *lane;
 
+    (void)ccmr__pool_captures_settle(pool);
     (void)pthread_mutex_lock(&pool->slow);
     for (lane = atomic_load_explicit(&pool->lanes, memory_order_acquire);
          lane != NULL; lane = lane->next) {
@@ -294,21 +295,22 @@ static void forget(ccmr__pool *pool, size_t bytes)
     ccmr__pool_forget(&lane->set, 1);
     lane->set.out_bytes -= (ptrdiff_t)bytes;
     atomic_fetch_sub_explicit(&pool->brought, bytes, memory_order_relaxed);
+    if (pool->range != NULL) {
+        atomic_fetch_sub_explicit(&pool->apart, bytes, memory_order_relaxed);
+    }
     ccmr__pool_lane_unlock(lane);
     atomic_fetch_sub_explicit(&pool->reserved, bytes, memory_order_relaxed);
 }
 
-size_t ccmr__pool_release(ccmr__pool *pool, size_t keep, ccmr_status *refused)
+/* Segments that are in the common lane, whole. Returns the bytes. */
+static size_t release_segments(ccmr__pool *pool, size_t keep,
+                               ccmr_status *refused)
 {
     ccmr__pool_piece piece;
     size_t bytes = 0;
     size_t i = 0;
     uintptr_t base;
 
-    ccmr__pool_gather(pool, pool->common, CCMR__POOL_FINISHED);
-    if (pool->range != NULL) {
-        return ccmr__pool_range_release(pool, keep, refused);
-    }
     while (*refused == CCMR_SUCCESS && (base = base_of(pool, i)) != 0) {
         if (!take_whole(pool, base, keep, &piece)) {
             i++;
@@ -327,14 +329,46 @@ size_t ccmr__pool_release(ccmr__pool *pool, size_t keep, ccmr_status *refused)
     return bytes;
 }
 
+static int any_apart(const ccmr__pool *pool)
+{
+    return pool->range != NULL &&
+           atomic_load_explicit(&pool->apart, memory_order_relaxed) != 0;
+}
+
+size_t ccmr__pool_release(ccmr__pool *pool, size_t keep, ccmr_status *refused)
+{
+    size_t bytes = 0;
+
+    ccmr__pool_gather(pool, pool->common, CCMR__POOL_FINISHED);
+    if (pool->range != NULL) {
+        bytes = ccmr__pool_range_release(pool, keep, refused);
+    }
+    if (pool->range == NULL || any_apart(pool)) {
+        bytes += release_segments(pool, keep, refused);
+    }
+    return bytes;
+}
+
+size_t ccmr__pool_release_apart(ccmr__pool *pool)
+{
+    ccmr_status refused = CCMR_SUCCESS;
+
+    if (!any_apart(pool)) {
+        return 0;
+    }
+    ccmr__pool_gather(pool, pool->common, CCMR__POOL_FINISHED);
+    return release_segments(pool, 0, &refused);
+}
+
 /* ---- waiting for everything ----------------------------------------------------------- */
 
+/* 0 for a graph's: nobody can wait until that has gone. */
 static uint64_t freed_so_far(ccmr__pool_lane *lane)
 {
     uint64_t number;
 
     ccmr__pool_lane_lock(lane);
-    number = lane->freed;
+    number = lane->kept ? 0 : lane->freed;
     ccmr__pool_lane_unlock(lane);
     return number;
 }
@@ -346,7 +380,9 @@ ccmr_status ccmr__pool_finish_all(ccmr__pool *pool, int device)
     ccmr_status status = CCMR_SUCCESS;
 
     for (; lane != NULL; lane = lane->next) {
-        ccmr_status one = ccmr__pool_finish(lane, freed_so_far(lane));
+        uint64_t number = freed_so_far(lane);
+        ccmr_status one =
+            number != 0 ? ccmr__pool_finish(lane, number) : CCMR_SUCCESS;
 
         if (one != CCMR_SUCCESS) {
             /* As far as its events go. */
@@ -382,8 +418,8 @@ static size_t pending_in(ccmr__pool_lane *lane)
     size_t bytes = 0;
 
     ccmr__pool_lane_lock(lane);
-    for (extent = ccmr__pool_first(&lane->set); extent != NULL;
-         extent = ccmr__pool_next(&lane->set, extent)) {
+    for (extent = lane->kept ? NULL : ccmr__pool_first(&lane->set);
+         extent != NULL; extent = ccmr__pool_next(&lane->set, extent)) {
         if (!is_settled(extent)) {
             bytes += extent->bytes;
         }
@@ -431,6 +467,8 @@ ccmr_status ccmr__pool_trim(void *object, size_t keep,
     ccmr__scope scope;
     ccmr_status status;
 
+    ccmr__pool_sweep();
+    (void)ccmr__pool_captures_settle(pool);
     status = ccmr__scope_enter(&scope, pool->device, CCMR__SCOPE_RELAXED);
     if (status != CCMR_SUCCESS) {
         return status;
@@ -449,7 +487,8 @@ ccmr_status ccmr__pool_trim(void *object, size_t keep,
         return refused;
     }
     result->pending_bytes = count_pending(pool);
-    result->pinned_bytes = ccmr__pool_pinned_bytes(pool);
+    result->pinned_bytes =
+        ccmr__pool_pinned_bytes(pool) + ccmr__pool_captured_bytes(pool);
     *ccmr__error() = before;
     return CCMR_SUCCESS;
 }
@@ -552,6 +591,7 @@ void ccmr__pool_end(ccmr__pool *pool)
         (void)ccmr__pool_finish_all(pool, 1);
         (void)ccmr__pool_release(pool, 0, &refused);
     }
+    ccmr__pool_captures_end(pool);
     ccmr__pool_caches_end(pool);
     end_lanes(pool);
     if (pool->range != NULL) {

@@ -42,6 +42,9 @@
     X(cuEventSynchronize)                                                     \
     X(cuGetErrorName)                                                         \
     X(cuGraphDestroy)                                                         \
+    X(cuGraphExecDestroy)                                                     \
+    X(cuGraphInstantiateWithFlags)                                            \
+    X(cuGraphLaunch)                                                          \
     X(cuLaunchHostFunc)                                                       \
     X(cuMemAlloc)                                                             \
     X(cuMemFree)                                                              \

@@ -79,6 +79,12 @@ tests_unit_pool_dump_test_SOURCES = tests/unit/pool_dump_test.c
 tests_unit_pool_dump_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_pool_dump_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
+# Captures.
+criterion_tests += tests/unit/pool_capture_test
+tests_unit_pool_capture_test_SOURCES = tests/unit/pool_capture_test.c
+tests_unit_pool_capture_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_capture_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
 # Over virtual.
 criterion_tests += tests/unit/pool_range_test
 tests_unit_pool_range_test_SOURCES = tests/unit/pool_range_test.c

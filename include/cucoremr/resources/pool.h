@@ -63,6 +63,9 @@ typedef struct ccmr_pool_options {
      * ccmr_resource_export_block(), as parts of handles which have other
      * blocks in them, too. */
     int export_handles;
+    /** 1: calls on streams that capture are served, from memory that is the
+     * graph's until it has gone: see ccmr_pool_create(). */
+    int capture_reserve;
 } ccmr_pool_options;
 
 CCMR_BEGIN_DECLS
@@ -90,7 +93,14 @@ CCMR_BEGIN_DECLS
  * 2 MiB. A free with no stream named uses the allocation stream. Addresses that
  * cannot be a block of the pool are refused; a double free or a wrong size of
  * the same segment is not noticed.
- * Capturing streams are refused. The upstream is retained. `options` may be
+ * Capturing streams are refused, unless `capture_reserve` is set: then they get
+ * memory of segments that are the graph's alone, until it, its clones and what
+ * was instantiated from them have been destroyed and have finished; what is
+ * freed in a capture is kept so long, too. A pool that is released before stays
+ * behind with that memory until a pool is next made, trimmed or released; its
+ * upstream is retained so long. doc/pool.md tells who may free what where.
+ * CCMR_ERROR_NOT_SUPPORTED: the driver is older than 11.3. The upstream is
+ * retained. `options` may be
  * NULL. An upstream that is bound to no device is used with streams of the
  * device that is current at creation.
  *
