@@ -98,8 +98,12 @@ static void add_segments(view *in, ccmr__pool *pool)
         const ccmr__pool_segment *segment =
             atomic_load_explicit(&place->segment, memory_order_relaxed);
         int pinned =
-            atomic_load_explicit(&segment->pins, memory_order_relaxed) != 0;
+            atomic_load_explicit(&segment->pins, memory_order_relaxed) != 0 ||
+            CCMR__POOL_IS_CAPTURED(segment);
 
+        if (pool->range != NULL && segment == pool->range->segment) {
+            continue; /* its handles are told */
+        }
         (void)add(in, pinned ? ENTRY_PINNED : ENTRY_SEGMENT,
                   atomic_load_explicit(&place->base, memory_order_relaxed),
                   atomic_load_explicit(&place->bytes, memory_order_relaxed));
@@ -146,9 +150,8 @@ static void look(ccmr__pool *pool, view *in)
     add_set(in, &pool->common->set);
     if (pool->range != NULL) {
         add_handles(in, pool->range);
-    } else {
-        add_segments(in, pool);
     }
+    add_segments(in, pool);
     in->brought = atomic_load_explicit(&pool->brought, memory_order_relaxed);
     ccmr__pool_unlock_all(pool, first);
 }
