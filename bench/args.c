@@ -85,7 +85,9 @@ static const struct argp_option options[] = {
     {"size", KEY_SIZE, "SIZE|MIN-MAX,...", 0,
      "pair, streams: block sizes; mix, threads, contents: ranges", 3},
     {"live", KEY_LIVE, "N", 0,
-     "mix, threads, contents: blocks that are live on each thread", 3},
+     "mix, threads, contents: blocks that are live on each thread; pair, "
+     "streams: blocks that stay beside those (0)",
+     3},
     {"threads", KEY_THREADS, "N,...|as-logged", 0,
      "threads: how many (1,2,4,8,16); replay: as-logged gives each logged "
      "thread "
@@ -141,7 +143,7 @@ static const struct {
     const char *name;
 } limits[] = {
     {KEY_SIZE, ON_MADE_UP, "size"},
-    {KEY_LIVE, ON(MIX) | ON(THREADS) | ON(CONTENTS), "live"},
+    {KEY_LIVE, ON_MADE_UP, "live"},
     {KEY_THREADS, ON(THREADS) | ON(REPLAY), "threads"},
     {KEY_STREAMS, ON(STREAMS) | ON(CONTENTS) | ON_TRACES, "streams"},
     {KEY_OPERATIONS, ON_MADE_UP, "operations"},

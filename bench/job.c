@@ -315,6 +315,7 @@ static bool report_all(const job *in)
 
     if (shows_table(asked)) {
         report_table(stdout, &what);
+        report_threads(stdout, &what);
         explain(in);
     } else {
         for (size_t i = 0; i < what.count; i++) {

@@ -50,7 +50,7 @@ static bool plan_sizes(job *in, const char *scenario, const size_range *sizes,
     }
     for (size_t i = 0; i < count; i++) {
         if (!add_plan(in,
-                      plan_pairs(scenario, sizes[i].most,
+                      plan_pairs(scenario, sizes[i].most, asked->live,
                                  operations_of(asked, OPERATIONS), streams))) {
             return false;
         }

@@ -75,6 +75,7 @@ bench_libccmr_bench_la_SOURCES = \
 	bench/report_layout.c \
 	bench/report_plot.c \
 	bench/report_table.c \
+	bench/report_threads.c \
 	bench/result.c \
 	bench/result.h \
 	bench/run.c \

@@ -46,35 +46,53 @@ static plan *plan_make(const char *scenario, size_t threads)
     return made;
 }
 
-plan *plan_pairs(const char *scenario, uint64_t bytes, size_t operations,
-                 size_t streams)
+/* Blocks that stay, which come first, then pairs of the last one. */
+static void pairs_fill(op *next, uint64_t bytes, size_t live,
+                       size_t operations, size_t streams)
+{
+    for (size_t i = 0; i < live; i++) {
+        *next++ = (op){.bytes = bytes,
+                       .block = (uint32_t)i,
+                       .stream = (uint16_t)(i % streams)};
+    }
+    for (size_t i = 0; i < operations; i++) {
+        const op one = {.bytes = bytes,
+                        .block = (uint32_t)live,
+                        .stream = (uint16_t)(i % streams)};
+
+        *next++ = one;
+        *next = one;
+        next++->free = 1;
+    }
+}
+
+plan *plan_pairs(const char *scenario, uint64_t bytes, size_t live,
+                 size_t operations, size_t streams)
 {
     char size[UNITS_TEXT];
+    char beside[32] = "";
     plan *made = plan_make(scenario, 1);
-    op *ops;
 
     if (made == NULL) {
         return NULL;
     }
     made->ops_per_operation = 2;
     made->streams = streams;
+    made->live = live;
     made->min_bytes = bytes;
     made->max_bytes = bytes;
-    if (asprintf(&made->label, streams > 1 ? "%s, %zu streams" : "%s",
-                 units_bytes(bytes, size), streams) < 0) {
+    if (live > 0) {
+        (void)snprintf(beside, sizeof(beside), ", %zu live", live);
+    }
+    if (asprintf(&made->label, streams > 1 ? "%s%s, %zu streams" : "%s%s",
+                 units_bytes(bytes, size), beside, streams) < 0) {
         made->label = NULL;
         goto err_free_plan;
     }
-    if (!sequence_make(&made->sequences[0], 0, 2 * operations, 1)) {
+    if (!sequence_make(&made->sequences[0], live, 2 * operations, live + 1)) {
         goto err_free_plan;
     }
-    ops = made->sequences[0].ops;
-    for (size_t i = 0; i < operations; i++) {
-        uint16_t stream = (uint16_t)(i % streams);
-
-        ops[2 * i] = (op){.bytes = bytes, .stream = stream};
-        ops[2 * i + 1] = (op){.bytes = bytes, .stream = stream, .free = 1};
-    }
+    pairs_fill(made->sequences[0].ops, bytes, live, operations, streams);
     return made;
 
 err_free_plan:

@@ -57,14 +57,15 @@ typedef struct plan {
         null_stream; /* which of them the default stream is; SIZE_MAX: none */
     unsigned ops_per_operation; /* 2: an allocation and a free are one */
     bool whole;                 /* always all of it, however long it takes */
-    size_t live;                /* of a mix */
+    size_t live;                /* all the time */
     uint64_t min_bytes;
     uint64_t max_bytes;
 } plan;
 
-/** Blocks of a size, allocated and freed at once, going round the streams. */
-plan *plan_pairs(const char *scenario, uint64_t bytes, size_t operations,
-                 size_t streams);
+/** Blocks of a size, allocated and freed at once, going round the streams,
+ * beside `live` ones that stay. */
+plan *plan_pairs(const char *scenario, uint64_t bytes, size_t live,
+                 size_t operations, size_t streams);
 
 /**
  * Each thread has `live` blocks on a stream of its own, frees one at random

@@ -26,6 +26,9 @@ void report_machine(FILE *to, const machine *where);
 /** Tables, one a plan. */
 void report_table(FILE *to, const report *what);
 
+/** How times grow with threads, where several numbers of them were run. */
+void report_threads(FILE *to, const report *what);
+
 /** One object, as doc/cucoremr-bench.1 describes it. */
 bool report_json(const char *path, const report *what);
 

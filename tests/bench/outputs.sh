@@ -30,8 +30,8 @@ ok "a number too small" says "--device=-1" 2 bench pair --device=-1
 ok "no size" says "--size" 2 bench pair --size 12q
 ok "no range" says "no range" 2 bench mix --size 4KiB-1KiB
 ok "size 0" says "--size" 2 bench pair --size 0
-ok "an option that means nothing" says "--live means nothing with pair" 2 \
-    bench pair --live 3
+ok "an option that means nothing" says "--live means nothing with replay" 2 \
+    bench replay x.csv --live 3
 ok "unknown resource" says "devicepool" 2 bench pair --stack devicepool
 ok "where in the text it is" says "                     ^" 2 \
     bench pair --stack 'limiting bytes=1 | devicepool'

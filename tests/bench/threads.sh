@@ -59,4 +59,16 @@ ok "nothing failed" check "
     every(r['failures'] == 0 and r['operations'] == 150 * r['threads']
         for r in results)" threads.json
 
+ok "a table of all numbers of threads" says "over the first column's" 0 \
+    bench threads --threads 1,2 --operations 150 --repeat 1 --limit 20 \
+    --stack device_pool
+ok "starts at 1.0" grep -qE 'device_pool +[0-9.]+[a-z]* \(1\.0\)' "$scratch/said"
+ok "of one number there is none" exits 0 bench threads --threads 2 \
+    --operations 150 --repeat 1 --limit 20 --stack device_pool
+ok "pairs beside many live blocks" exits 0 bench pair --size 256 --live 20000 \
+    --operations 500 --repeat 1 --limit 20 --stack device_pool --json live.json
+ok "which count as live" check "
+    results[0]['peak_live_bytes'] == 20001 * 256 and
+    results[0]['failures'] == 0" live.json
+
 finish

@@ -43,3 +43,8 @@ tests_stress_virtual_threads_SOURCES = tests/stress/virtual_threads.c \
 	tests/stress/crew.c tests/stress/crew.h
 tests_stress_logging_processes_SOURCES = tests/stress/logging_processes.c \
 	tests/support/puppet.c tests/support/puppet.h
+
+# While a kernel runs: on a GPU by the kit, on the simulator with the others.
+tap_tests += tests/stress/stall
+tests_stress_stall_SOURCES = tests/stress/stall.c \
+	tests/support/spin.c tests/support/spin.h

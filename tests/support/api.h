@@ -46,11 +46,13 @@
     X(cuGraphInstantiateWithFlags)                                            \
     X(cuGraphLaunch)                                                          \
     X(cuLaunchHostFunc)                                                       \
+    X(cuLaunchKernel)                                                         \
     X(cuMemAlloc)                                                             \
     X(cuMemFree)                                                              \
     X(cuMemFreeHost)                                                          \
     X(cuMemGetAccess)                                                         \
     X(cuMemHostAlloc)                                                         \
+    X(cuMemHostGetDevicePointer)                                              \
     X(cuMemImportFromShareableHandle)                                         \
     X(cuMemcpy)                                                               \
     X(cuMemcpyAsync)                                                          \
@@ -61,6 +63,9 @@
     X(cuMemRelease)                                                           \
     X(cuMemsetD8Async)                                                        \
     X(cuMemsetD32Async)                                                       \
+    X(cuModuleGetFunction)                                                    \
+    X(cuModuleLoadData)                                                       \
+    X(cuModuleUnload)                                                         \
     X(cuStreamBeginCapture)                                                   \
     X(cuStreamCreate)                                                         \
     X(cuStreamDestroy)                                                        \
