@@ -48,3 +48,8 @@ tests_stress_logging_processes_SOURCES = tests/stress/logging_processes.c \
 tap_tests += tests/stress/stall
 tests_stress_stall_SOURCES = tests/stress/stall.c \
 	tests/support/spin.c tests/support/spin.h
+
+# Long on a GPU by the kit, short on the simulator.
+tap_tests += tests/stress/contents
+tests_stress_contents_SOURCES = tests/stress/contents.c \
+	tests/stress/crew.c tests/stress/crew.h
