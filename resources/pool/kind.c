@@ -116,7 +116,7 @@ static const ccmr_option pool_options[] = {
     [OPTION_SOFT] =
         {"soft", CCMR_OPTION_INTEGER, "0", NULL,
          "per cent (100 to 1000) of peak use that it grows to at once; "
-         "0: 112"},
+         "0: 112; up to 105 it also caches few large blocks"},
     [OPTION_REUSE] = {"reuse", CCMR_OPTION_CHOICE, "follow", "follow|finished",
                       "other streams' memory: behind a wait on the device, or "
                       "only when finished"},

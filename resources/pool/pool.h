@@ -166,6 +166,15 @@ struct ccmr__pool {
     ccmr__pool *next_pool; /* all pools: cache.c's own lock */
 };
 
+/* With a soft budget up to here, little is kept beyond what is in use: caches
+ * keep few large blocks, and handles are small. */
+#define CCMR__POOL_TIGHT 105u
+
+static inline int ccmr__pool_is_tight(const ccmr__pool *pool)
+{
+    return pool->options.soft != 0 && pool->options.soft <= CCMR__POOL_TIGHT;
+}
+
 /* ---- cache.c: the list of all pools ------------------------------------------ */
 
 void ccmr__pool_list_add(ccmr__pool *pool);

@@ -9,6 +9,7 @@
 /* No handle is more than such a part. */
 #define PARTS_OF_A_BUDGET 4096u
 #define PARTS_OF_A_POOL 32u
+#define PARTS_OF_A_TIGHT_POOL 512u
 
 /* Count bytes as reserved that the growth will need. */
 static ccmr_status count(ccmr__pool_growth *g, size_t bytes)
@@ -31,10 +32,12 @@ static uint32_t largest_now(const ccmr__pool_growth *g)
 {
     ccmr__pool *pool = g->pool;
     size_t hard = atomic_load_explicit(&pool->hard, memory_order_relaxed);
+    size_t parts =
+        ccmr__pool_is_tight(pool) ? PARTS_OF_A_TIGHT_POOL : PARTS_OF_A_POOL;
     size_t bytes = hard != 0 ? hard / PARTS_OF_A_BUDGET
                              : atomic_load_explicit(&pool->reserved,
                                                     memory_order_relaxed) /
-                                   PARTS_OF_A_POOL;
+                                   parts;
     uint32_t pages = g->range->most;
 
     while (pool->options.handle == 0 && pages > 1 &&

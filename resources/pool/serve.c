@@ -92,8 +92,9 @@ static void set_share(const ccmr__pool *pool, ccmr__pool_cache *cache)
     int many = atomic_load_explicit(&pool->many, memory_order_relaxed);
     size_t share = reserved / (many ? SHARE_OF_MANY : SHARE);
 
+    share = share > LEAST_SHARE ? share : LEAST_SHARE;
     ccmr__pool_enter(cache);
-    cache->large_most = share > LEAST_SHARE ? share : LEAST_SHARE;
+    cache->large_most = ccmr__pool_is_tight(pool) ? 0 : share;
     ccmr__pool_leave(cache);
 }
 

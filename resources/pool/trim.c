@@ -106,15 +106,20 @@ static void move_free(ccmr__pool_lane *from, ccmr__pool_lane *to,
 }
 
 /* Are its waits fewer by now? `number` as for ccmr__pool_fold_waits(). */
-static int has_less(ccmr__pool_lane *lane, ccmr__pool_waits *waits,
+static int has_less(ccmr__pool_lane *lane, ccmr__pool_extent *extent,
                     uint64_t *number)
 {
-    unsigned before = waits->count;
+    unsigned before = extent->waits.count;
 
-    return ccmr__pool_settled(waits)
-               ? before != 0
-               : ccmr__pool_fold_waits(lane, waits, number) ||
-                     waits->count != before;
+    if (ccmr__pool_settled(&extent->waits)) {
+        return before != 0;
+    }
+    if (ccmr__pool_fold_waits(lane, &extent->waits, number)) {
+        /* As if it had been freed on this stream just now. */
+        lane->uncovered_bytes += extent->bytes;
+        return 1;
+    }
+    return extent->waits.count != before;
 }
 
 /* Neighbours stay apart where their waits did not fit into one record. What
@@ -136,7 +141,7 @@ static void merge_again(ccmr__pool_lane *lane)
              extent != NULL && count < BATCH;
              extent = ccmr__pool_next(&lane->set, extent)) {
             chosen[count] = extent;
-            count += (size_t)has_less(lane, &extent->waits, &number);
+            count += (size_t)has_less(lane, extent, &number);
         }
         for (i = 0; i < count; i++) {
             ccmr__pool_remove(&lane->set, chosen[i], &pieces[i]);

@@ -538,3 +538,33 @@ Test(pool_range, comes_through_each_failing_call)
     leaf_fail_each(go, NULL, CUDA_ERROR_OUT_OF_MEMORY);
     leaf_fail_each(go, NULL, CUDA_ERROR_NOT_PERMITTED);
 }
+
+/* Pieces that a pool makes of 1 GiB. */
+static size_t pieces_with(unsigned soft)
+{
+    ccmr_pool_options options = {.size = sizeof(options), .soft = soft};
+    size_t pieces;
+    char *blocks[16];
+    unsigned i;
+
+    GOOD(ccmr_pool_create(upstream, &options, &made));
+    for (i = 0; i < 16; i++) {
+        blocks[i] = take(64 * MIB);
+    }
+    pieces = leaf_census().pieces;
+    for (i = 0; i < 16; i++) {
+        give(blocks[i], 64 * MIB);
+    }
+    ccmr_resource_release(made);
+    made = NULL;
+    return pieces;
+}
+
+/* A tight pool has smaller ones: they are wholly free more often. */
+Test(pool_range, tight_means_small_pieces)
+{
+    size_t usual = pieces_with(0);
+
+    cr_assert_geq(pieces_with(105), 2 * usual);
+    cr_assert_eq(pieces_with(106), usual);
+}

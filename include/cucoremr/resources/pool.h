@@ -38,7 +38,8 @@ typedef struct ccmr_pool_options {
     size_t hard;
     /** Per cent of the greatest number of bytes in use at a time that the
      * pool grows to before it takes trouble: gathers free memory, empties
-     * other threads' caches. 0: 112; 105 is tighter, and costs time. */
+     * other threads' caches. 0: 112. Up to 105 caches keep few large blocks,
+     * too, and memory comes in small pieces, which costs time. */
     unsigned soft;
     ccmr_pool_reuse reuse;
     ccmr_pool_access access;
