@@ -559,18 +559,12 @@ static ccmr_status record_token(ccmr__pool_lane *lane, ccmr_stream token,
     return ccmr__pool_record(lane, use.handle);
 }
 
-ccmr_status ccmr__pool_record_own(ccmr__pool_lane *lane)
+static ccmr_status record_on(ccmr__pool_lane *lane,
+                             ccmr__stream_record *record, uint64_t id)
 {
-    ccmr__pool *pool = lane->pool;
-    ccmr__stream_record *record;
     ccmr_status status;
     CUstream stream;
-    uint64_t id;
 
-    (void)pthread_mutex_lock(&pool->lock);
-    record = lane->record;
-    id = lane->id;
-    (void)pthread_mutex_unlock(&pool->lock);
     if ((id & CCMR__ID_LEGACY) == CCMR__ID_LEGACY) {
         return record_token(lane, CCMR_STREAM_LEGACY, id);
     }
@@ -582,6 +576,26 @@ ccmr_status ccmr__pool_record_own(ccmr__pool_lane *lane)
     }
     status = ccmr__pool_record(lane, stream);
     ccmr__stream_return(record);
+    return status;
+}
+
+/* In use, so that it stays this stream's lane: else, were the stream retired
+ * between the look and the record, an event of the old stream could cover what
+ * a new one has freed. */
+ccmr_status ccmr__pool_record_own(ccmr__pool_lane *lane)
+{
+    ccmr__pool *pool = lane->pool;
+    ccmr__stream_record *record;
+    ccmr_status status;
+    uint64_t id;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    record = lane->record;
+    id = lane->id;
+    lane->users++;
+    (void)pthread_mutex_unlock(&pool->lock);
+    status = record_on(lane, record, id);
+    ccmr__pool_lane_put(lane);
     return status;
 }
 
