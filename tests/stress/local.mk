@@ -8,6 +8,7 @@ tests_stress_kind_threads_SOURCES = tests/stress/kind_threads.c
 adaptor_threads = \
 	tests/stress/limiting_threads \
 	tests/stress/logging_threads \
+	tests/stress/pool_captures \
 	tests/stress/pool_threads \
 	tests/stress/resource_threads \
 	tests/stress/statistics_threads \
@@ -23,6 +24,8 @@ tests_stress_limiting_threads_SOURCES = tests/stress/limiting_threads.c \
 tests_stress_logging_threads_SOURCES = tests/stress/logging_threads.c \
 	tests/stress/crew.c tests/stress/crew.h \
 	tests/support/puppet.c tests/support/puppet.h
+tests_stress_pool_captures_SOURCES = tests/stress/pool_captures.c \
+	tests/stress/crew.c tests/stress/crew.h
 tests_stress_pool_threads_SOURCES = tests/stress/pool_threads.c \
 	tests/stress/crew.c tests/stress/crew.h \
 	tests/support/puppet.c tests/support/puppet.h
