@@ -198,9 +198,26 @@ static void capture(worker *w, drawing *d)
                good(api.cuGraphInstantiateWithFlags(&d->exec, d->graph, 0)));
 }
 
+/* It is the graph's still. */
+static void give_left(worker *w, drawing *d)
+{
+    unsigned i;
+
+    for (i = 0; i < SLOTS; i++) {
+        if (d->left[i].ptr != NULL) {
+            give(&d->left[i], dice(w, 2) == 0 ? CCMR_STREAM_READY : w->stream);
+        }
+    }
+}
+
 static void launch(worker *w, drawing *d)
 {
     unsigned i;
+
+    if (dice(w, 3) == 0) {
+        synchronize(w);
+        give_left(w, d);
+    }
 
     CREW_CHECK(
         good(api.cuMemsetD32Async(d->out, 0, SLOTS * WORDS, w->stream)));
