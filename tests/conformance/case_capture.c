@@ -100,6 +100,72 @@ static void case_refused(subject *s)
     }
 }
 
+/* One capture in which memory comes and goes; `outside` was there before. */
+static void served_on(subject *s, ccmr_stream c, void *outside)
+{
+    ccmr_buffer *buffer = NULL;
+    void *small = NULL;
+    void *large = NULL;
+
+    CHECK_OK(s, ccmr_resource_allocate(s->resource, 512, 0, c, &small),
+             "allocate");
+    CHECK(s, capture_active(c), "allocate disturbed the capture");
+    CHECK_OK(s, ccmr_resource_allocate(s->resource, 3 * MIB, 4096, c, &large),
+             "allocate");
+    CHECK(s, capture_active(c), "allocate disturbed the capture");
+    CHECK(s, small != large && ((uintptr_t)large & 4095) == 0,
+          "%p and %p were given", small, large);
+    CHECK_OK(s, ccmr_buffer_create(s->resource, 4 * KIB, NULL, c, &buffer),
+             "buffer_create");
+    if (buffer != NULL) {
+        CHECK_OK(s, ccmr_buffer_fill(buffer, 0, 4 * KIB, 7, 4, c), "fill");
+        CHECK_OK(s, ccmr_buffer_close(buffer, c), "close");
+        CHECK_OK(s, ccmr_buffer_destroy(buffer), "destroy");
+    }
+    CHECK(s, capture_active(c), "a buffer disturbed the capture");
+    CHECK_OK(s, ccmr_resource_deallocate(s->resource, small, 512, 0, c),
+             "deallocate");
+    CHECK_OK(s, ccmr_resource_deallocate(s->resource, large, 3 * MIB, 4096, c),
+             "deallocate");
+    CHECK_OK(s, ccmr_resource_deallocate(s->resource, outside, 4 * KIB, 0, c),
+             "deallocate of what was there before");
+    CHECK(s, capture_active(c), "deallocate disturbed the capture");
+    (void)ccmr_resource_trim(s->resource, 0, NULL);
+    CHECK_OK(s, ccmr_resource_audit(s->resource), "audit");
+    CHECK(s, capture_active(c), "trim disturbed the capture");
+}
+
+static void case_served(subject *s)
+{
+    ccmr_stream all[] = {s->streams[0], here.registered[s->device]};
+    size_t i;
+
+    if (s->properties.capture != CCMR_CAPTURE_RESERVE) {
+        subject_skip(s, "reserves nothing for graphs");
+        return;
+    }
+    for (i = 0; i < 2 * MODES; i++) {
+        ccmr_stream c = all[i / MODES];
+        void *outside = NULL;
+
+        /* Nobody is told of it, since nobody knows the end of a graph. */
+        CHECK_OK(
+            s, (ccmr_resource_allocate)(s->resource, 4 * KIB, 0, c, &outside),
+            "allocate");
+        settle(s, c);
+        if (!capture_begin(s, c, modes[i % MODES])) {
+            (void)ccmr_resource_deallocate(s->resource, outside, 4 * KIB, 0,
+                                           c);
+            continue;
+        }
+        served_on(s, c, outside);
+        capture_end(s, c);
+        CHECK_OK(s, ccmr_resource_audit(s->resource), "audit");
+        CHECK(s, figures(s).live_blocks == 0, "a block is live");
+        give(s, take(s, 3 * MIB, 0, c), 3 * MIB, 0, c);
+    }
+}
+
 /* The recorded stream captures when the buffer is closed without one. */
 static void case_recorded_stream_captures(subject *s)
 {
@@ -327,6 +393,7 @@ static void case_buffer_work_captured(subject *s)
 
 const conformance_case cases_capture[] = {
     {"capturing stream is refused", case_refused},
+    {"capturing stream is served", case_served},
     {"recorded stream captures", case_recorded_stream_captures},
     {"announced capture is refused", case_announced},
     {"beside a capture of the thread", case_beside_same_thread},
