@@ -99,6 +99,9 @@ void ccmr__counts_tell(ccmr__counts *counts, ccmr__count_slot *slot)
 {
     int alone = counts->exact || known(counts) == 1;
 
+    slot->told_bytes =
+        ccmr__count_sum(slot->told_bytes, (uint64_t)slot->bytes.now);
+    slot->told_blocks += slot->blocks.now;
     tell(&counts->bytes, &slot->bytes, alone);
     tell(&counts->blocks, &slot->blocks, alone);
     set_steps(counts);
@@ -162,19 +165,21 @@ static void add_slot(ccmr_statistics *sum, const ccmr__count_slot *slot)
         sum->sizes[i] += slot->sizes[i];
         sum->allocations += slot->sizes[i];
     }
-    sum->deallocations += slot->deallocations;
     sum->allocated_bytes += slot->allocated_bytes;
-    sum->deallocated_bytes += slot->deallocated_bytes;
+    sum->live_blocks += slot->told_blocks + slot->blocks.now;
+    sum->live_bytes =
+        ccmr__count_sum(sum->live_bytes, (uint64_t)slot->told_bytes +
+                                             (uint64_t)slot->bytes.now);
     if (slot->largest > sum->largest_bytes) {
         sum->largest_bytes = slot->largest;
     }
 }
 
-/* What follows from the counts of blocks and bytes. */
-static void set_live(ccmr_statistics *sum)
+/* What was freed is what was allocated and is not live. */
+static void set_freed(ccmr_statistics *sum)
 {
-    sum->live_blocks = (int64_t)(sum->allocations - sum->deallocations);
-    sum->live_bytes = (int64_t)(sum->allocated_bytes - sum->deallocated_bytes);
+    sum->deallocations = sum->allocations - (uint64_t)sum->live_blocks;
+    sum->deallocated_bytes = sum->allocated_bytes - (uint64_t)sum->live_bytes;
 }
 
 /* All since creation, but the peaks and the greatest since the last push. */
@@ -201,7 +206,7 @@ static void sum_up(ccmr__counts *counts, ccmr_statistics *sum)
     for (i = 0; i < CCMR__SLOTS; i++) {
         add_slot(sum, &counts->slots[i]);
     }
-    set_live(sum);
+    set_freed(sum);
 }
 
 /* What the innermost scope counted of it. */
@@ -213,9 +218,10 @@ static void since(ccmr_statistics *sum, const ccmr_statistics *start)
         sum->sizes[i] -= start->sizes[i];
     }
     sum->allocations -= start->allocations;
-    sum->deallocations -= start->deallocations;
     sum->allocated_bytes -= start->allocated_bytes;
-    sum->deallocated_bytes -= start->deallocated_bytes;
+    sum->live_blocks -= start->live_blocks;
+    sum->live_bytes =
+        ccmr__count_sum(sum->live_bytes, 0 - (uint64_t)start->live_bytes);
     sum->failures_device -= start->failures_device;
     sum->failures_host -= start->failures_host;
     sum->failures_limit -= start->failures_limit;
@@ -223,7 +229,7 @@ static void since(ccmr_statistics *sum, const ccmr_statistics *start)
     sum->refused_frees -= start->refused_frees;
     sum->peak_live_blocks -= start->live_blocks;
     sum->peak_live_bytes -= start->live_bytes;
-    set_live(sum);
+    set_freed(sum);
 }
 
 static void read_scope(ccmr__counts *counts, ccmr_statistics *statistics)
@@ -386,8 +392,6 @@ void ccmr__counts_undo_free(ccmr__counts *counts, size_t bytes)
     ccmr__count_slot *slot = slot_lock(counts);
 
     counts->refused_frees++;
-    slot->deallocations--;
-    slot->deallocated_bytes -= bytes;
     put_back(&slot->bytes, bytes);
     put_back(&slot->blocks, 1);
     if (ccmr__counts_is_step(counts, slot)) {
@@ -430,6 +434,6 @@ int ccmr__counts_read_thread(ccmr__counts *counts, ccmr_statistics *statistics)
     add_slot(statistics, &counts->slots[index]);
     (void)pthread_mutex_unlock(&counts->lock);
     statistics->largest_bytes = 0; /* scopes start it anew */
-    set_live(statistics);
+    set_freed(statistics);
     return 1;
 }

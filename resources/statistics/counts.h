@@ -52,16 +52,17 @@ typedef struct ccmr__untold {
     int64_t most;
 } ccmr__untold;
 
-/* The owner's while it is inside, or of who holds the lock. */
+/* The owner's while it is inside, or of who holds the lock. What was freed
+ * follows from what was allocated and what is live of that. */
 typedef struct ccmr__count_slot {
     _Alignas(64) atomic_int inside;
     int known;
     ccmr__untold bytes;
     ccmr__untold blocks;
-    uint64_t deallocations;
     uint64_t allocated_bytes;
-    uint64_t deallocated_bytes;
     size_t largest;
+    int64_t told_bytes; /* all that it has told */
+    int64_t told_blocks;
     uint64_t sizes[CCMR_STATISTICS_SIZES];
 } ccmr__count_slot;
 
@@ -171,13 +172,14 @@ static inline void ccmr__counts_leave(ccmr__count_slot *slot)
 static inline int ccmr__counts_is_step(ccmr__counts *counts,
                                        const ccmr__count_slot *slot)
 {
-    int64_t bytes =
-        atomic_load_explicit(&counts->step_bytes, memory_order_relaxed);
-    int64_t blocks =
-        atomic_load_explicit(&counts->step_blocks, memory_order_relaxed);
+    uint64_t bytes = (uint64_t)atomic_load_explicit(&counts->step_bytes,
+                                                    memory_order_relaxed);
+    uint64_t blocks = (uint64_t)atomic_load_explicit(&counts->step_blocks,
+                                                     memory_order_relaxed);
 
-    return slot->bytes.now >= bytes || slot->bytes.now <= -bytes ||
-           slot->blocks.now >= blocks || slot->blocks.now <= -blocks;
+    /* Not within [-step, step); with a step of 0 nothing is. */
+    return (uint64_t)slot->bytes.now + bytes >= 2 * bytes ||
+           (uint64_t)slot->blocks.now + blocks >= 2 * blocks;
 }
 
 /* The slot is the caller's to change. */
@@ -208,8 +210,6 @@ static inline void ccmr__slot_allocation(ccmr__counts *counts,
 static inline void ccmr__slot_free(ccmr__counts *counts,
                                    ccmr__count_slot *slot, size_t bytes)
 {
-    slot->deallocations++;
-    slot->deallocated_bytes += bytes;
     slot->bytes.now = ccmr__count_sum(slot->bytes.now, 0 - (uint64_t)bytes);
     slot->blocks.now--;
     if (__builtin_expect(ccmr__counts_is_step(counts, slot), 0)) {

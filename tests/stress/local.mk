@@ -54,5 +54,6 @@ tests_stress_stall_SOURCES = tests/stress/stall.c \
 
 # Long on a GPU by the kit, short on the simulator.
 tap_tests += tests/stress/contents
+tsan_tests += tests/stress/contents
 tests_stress_contents_SOURCES = tests/stress/contents.c \
 	tests/stress/crew.c tests/stress/crew.h
