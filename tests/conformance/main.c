@@ -54,7 +54,7 @@ static const char *const default_stacks[] = {
     "pool | device_plain",
     "pool | device_pool",
     "pool | virtual",
-    "pool hard=64MiB handle=2MiB | virtual",
+    "pool hard=64MiB | virtual",
     "pool | legacy_pinned",
     "pool access=stream | legacy_pinned",
     "pool hard=64MiB | device_plain",
