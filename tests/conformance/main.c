@@ -64,6 +64,8 @@ static const char *const default_stacks[] = {
     "pool | pool | device_plain",
     "pool streams=registered | virtual",
     "pool capture=reserve | virtual",
+    "pool handle=4MiB capture=reserve | virtual",
+    "limiting bytes=1GiB | pool export=handle | virtual export=posix_fd",
     "pool capture=reserve streams=registered | device_pool",
     "limiting bytes=1GiB | pool capture=reserve hard=64MiB | device_plain",
     "device_pool streams=registered",

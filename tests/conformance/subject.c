@@ -14,11 +14,24 @@
 
 #define TOLD_FAILURES 6
 
+/* A pool that is told how large handles are, or to export them, works on the
+ * ranges of the resource directly below: there it stays. */
+static int needs_ranges(const char *text, const char *bar)
+{
+    const char *pool = strstr(text, "pool ");
+    const char *option = strstr(text, " handle=");
+
+    option = option != NULL ? option : strstr(text, " export=handle");
+    return pool != NULL && pool < bar && option != NULL && option > pool &&
+           option < bar && strncmp(bar, "| virtual", 9) == 0;
+}
+
 /* `recorder` goes after each '|' that is not in quotes. */
 static char *with_recorders(const char *text)
 {
     static const char inserted[] = "| recorder |";
     char *stack;
+    const char *whole = text;
     char *to;
     int quoted = 0;
 
@@ -31,7 +44,7 @@ static char *with_recorders(const char *text)
             *to++ = *text++;
         } else if (*text == '"') {
             quoted = !quoted;
-        } else if (!quoted && *text == '|') {
+        } else if (!quoted && *text == '|' && !needs_ranges(whole, text)) {
             memcpy(to, inserted, sizeof(inserted) - 1);
             to += sizeof(inserted) - 1;
             continue;
