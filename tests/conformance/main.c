@@ -55,6 +55,7 @@ static const char *const default_stacks[] = {
     "pool | device_pool",
     "pool | virtual",
     "pool hard=64MiB | virtual",
+    "pool soft=105 | virtual",
     "pool | legacy_pinned",
     "pool access=stream | legacy_pinned",
     "pool hard=64MiB | device_plain",
