@@ -12,22 +12,13 @@
 int ccmr__census_fences = 1;
 atomic_int ccmr__census_word;
 
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZER 1
-#endif
-#endif
-
 void ccmr__census_start(void)
 {
-#ifndef THREAD_SANITIZER
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0,
+    if (!CCMR__TSAN &&
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0,
                 0) == 0) {
         ccmr__census_fences = 0;
     }
-#endif
 }
 
 void ccmr__census_barrier(void)

@@ -35,6 +35,17 @@
 
 #include "lib/thread.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define CCMR__TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CCMR__TSAN 1
+#endif
+#endif
+#ifndef CCMR__TSAN
+#define CCMR__TSAN 0
+#endif
+
 typedef struct ccmr__shard {
     _Alignas(64) atomic_int_fast64_t allocations;
     atomic_int_fast64_t deallocations;

@@ -7,6 +7,7 @@
 #include "lib/arith.h"
 #include "lib/error.h"
 #include "lib/process.h"
+#include "lib/quick.h"
 #include "lib/resource.h"
 #include "lib/resource_object.h"
 #include "lib/stream.h"
@@ -128,9 +129,9 @@ static inline size_t usable_alignment(const ccmr_resource *resource,
     return alignment;
 }
 
-ccmr_status(ccmr_resource_allocate)(ccmr_resource *resource, size_t bytes,
-                                    size_t alignment, ccmr_stream stream,
-                                    void **ptr)
+ccmr_status ccmr__allocate_generally(ccmr_resource *resource, size_t bytes,
+                                     size_t alignment, ccmr_stream stream,
+                                     void **ptr)
 {
     ccmr_status status = ccmr__process_check();
     size_t usable;
@@ -162,12 +163,12 @@ ccmr_status(ccmr_resource_allocate)(ccmr_resource *resource, size_t bytes,
         return ccmr__fail(CCMR_ERROR_RELEASED, "%s has been released",
                           resource->name);
     }
-    return ccmr__allocate_checked(resource, bytes, usable, stream, ptr);
+    return ccmr__allocate_slowly(resource, bytes, usable, stream, ptr);
 }
 
-ccmr_status(ccmr_resource_deallocate)(ccmr_resource *resource, void *ptr,
-                                      size_t bytes, size_t alignment,
-                                      ccmr_stream stream)
+ccmr_status ccmr__deallocate_generally(ccmr_resource *resource, void *ptr,
+                                       size_t bytes, size_t alignment,
+                                       ccmr_stream stream)
 {
     ccmr_status status = ccmr__process_check();
     size_t usable;
@@ -194,7 +195,32 @@ ccmr_status(ccmr_resource_deallocate)(ccmr_resource *resource, void *ptr,
                                 "deallocate of %p: 0 bytes, but a block", ptr)
                    : refuse_size(resource, bytes);
     }
-    return ccmr__deallocate_checked(resource, ptr, bytes, usable, stream);
+    return ccmr__deallocate_slowly(resource, ptr, bytes, usable, stream);
+}
+
+/* The arguments stay in their registers: both calls are jumps. */
+ccmr_status(ccmr_resource_allocate)(ccmr_resource *resource, size_t bytes,
+                                    size_t alignment, ccmr_stream stream,
+                                    void **ptr)
+{
+    ccmr__quick *way = ccmr__quick_find(resource, stream);
+
+    if (__builtin_expect(way != NULL && ccmr__quick_aligned(alignment), 1)) {
+        return way->allocate(resource, bytes, alignment, stream, ptr, way);
+    }
+    return ccmr__allocate_generally(resource, bytes, alignment, stream, ptr);
+}
+
+ccmr_status(ccmr_resource_deallocate)(ccmr_resource *resource, void *ptr,
+                                      size_t bytes, size_t alignment,
+                                      ccmr_stream stream)
+{
+    ccmr__quick *way = ccmr__quick_find(resource, stream);
+
+    if (__builtin_expect(way != NULL && ccmr__quick_aligned(alignment), 1)) {
+        return way->deallocate(resource, ptr, bytes, alignment, stream, way);
+    }
+    return ccmr__deallocate_generally(resource, ptr, bytes, alignment, stream);
 }
 
 /* What decides where nobody else does: what was asked for, else the stream

@@ -21,6 +21,8 @@ lib_libccmr_core_la_SOURCES = \
 	lib/process.c \
 	lib/process.h \
 	lib/query.c \
+	lib/quick.c \
+	lib/quick.h \
 	lib/registry.h \
 	lib/resource.c \
 	lib/resource.h \

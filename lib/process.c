@@ -9,6 +9,7 @@
 
 #include "lib/census.h"
 #include "lib/error.h"
+#include "lib/quick.h"
 #include "lib/thread.h"
 
 atomic_int ccmr__process_flags;
@@ -21,8 +22,8 @@ static ccmr__exit_hook *hooks;
 
 static void set_flag(int flag)
 {
-    atomic_fetch_or_explicit(&ccmr__process_flags, flag,
-                             memory_order_relaxed);
+    atomic_fetch_or_explicit(&ccmr__process_flags, flag, memory_order_relaxed);
+    ccmr__quick_revoke();
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "lib/arith.h"
 #include "lib/error.h"
 #include "lib/process.h"
+#include "lib/quick.h"
 #include "lib/resource_object.h"
 #include "lib/struct.h"
 #include "lib/thread.h"
@@ -243,6 +244,7 @@ static void close_resource(ccmr_resource *resource)
 
     (void)pthread_mutex_lock(&resource->lock);
     atomic_store_explicit(&resource->closing, 1, memory_order_relaxed);
+    ccmr__quick_revoke();
     ccmr__census_barrier();
     last = claim_destroy(resource);
     resource->flushing = !last; /* nobody destroys it meanwhile */

@@ -38,6 +38,9 @@ struct ccmr_resource {
     char name[32];
     const ccmr_resource_ops *given; /* as passed: tells the kind */
 
+    /* May leave a quick way, see quick.h; NULL: never. Set at creation. */
+    void (*arm)(void *self, ccmr_resource *resource, ccmr_stream stream);
+
     atomic_int closing;
 
     _Alignas(64) atomic_long references;

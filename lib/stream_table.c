@@ -8,6 +8,7 @@
 
 #include "lib/error.h"
 #include "lib/process.h"
+#include "lib/quick.h"
 #include "lib/resource.h"
 #include "lib/stream.h"
 
@@ -141,6 +142,7 @@ static void record_retire(ccmr__stream_record *record)
             atomic_load_explicit(&record->handle, memory_order_relaxed);
     }
     atomic_store(&record->usable, 0);
+    ccmr__quick_revoke();
     atomic_store(&record->handle, NULL);
     /* Before another stream can have the record. */
     wait_for_borrowers(record);
@@ -331,6 +333,7 @@ ccmr_status ccmr_stream_set_capturing(ccmr_stream stream, int capturing)
     }
     atomic_store(&record->capturing, capturing != 0);
     atomic_store(&record->usable, capturing != 0 ? 0 : record->id);
+    ccmr__quick_revoke();
     if (capturing != 0) {
         wait_for_borrowers(record);
     }

@@ -15,6 +15,8 @@ _Thread_local ccmr__thread *ccmr__thread_pointer CCMR__TLS_MODEL;
 static atomic_uint_fast64_t slots_taken;
 static atomic_uint_fast64_t next_serial = 1;
 
+_Static_assert(sizeof(ccmr__thread) % 64 == 0, "whole cache lines");
+
 /* For threads whose record malloc could not give. The last one is shared by
  * all that find no other: its detail may be another thread's, its slot is the
  * shared one, and it stands for no thread (serial 0). */
@@ -123,7 +125,7 @@ static void set_up(ccmr__thread *self, int from_reserve)
 
 ccmr__thread *ccmr__thread_make(void)
 {
-    ccmr__thread *self = malloc(sizeof(*self));
+    ccmr__thread *self = aligned_alloc(64, sizeof(*self));
     int from_reserve = self == NULL;
 
     if (from_reserve) {

@@ -7,12 +7,26 @@
 
 #include <stdint.h>
 
+#include <cucoremr/resource.h>
 #include <cucoremr/status.h>
 
 /* Number of shards that a census has; see census.h. The last is shared by
  * all threads that found no free one. */
 #define CCMR__SLOTS 64
 #define CCMR__SLOT_SHARED (CCMR__SLOTS - 1)
+
+#define CCMR__QUICK_BITS 5
+#define CCMR__QUICK_SETS ((size_t)1 << CCMR__QUICK_BITS)
+
+typedef struct ccmr__quick ccmr__quick;
+
+/* See quick.h. */
+typedef struct ccmr__quick_entry {
+    ccmr_resource *resource; /* NULL: unused */
+    ccmr_stream stream;
+    uint64_t epoch; /* the way is good while this is the latest */
+    ccmr__quick *way;
+} ccmr__quick_entry;
 
 /*
  * Made at a thread's first use, handed back by a key's destructor at its end,
@@ -29,6 +43,7 @@ typedef struct ccmr__thread {
     struct ccmr__thread_pools *pools;
     void (*pools_end)(struct ccmr__thread *self);
     ccmr_error_detail detail; /* the last failure */
+    _Alignas(64) ccmr__quick_entry quick[CCMR__QUICK_SETS][2];
 } ccmr__thread;
 
 #define CCMR__TLS_MODEL __attribute__((tls_model("initial-exec")))

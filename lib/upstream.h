@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "lib/quick.h"
 #include "lib/resource_object.h"
 #include "lib/thread.h"
 
@@ -29,11 +30,10 @@ ccmr_status ccmr__refuse_block(ccmr_resource *resource, void *block,
                                size_t bytes, size_t alignment,
                                ccmr_stream stream) __attribute__((cold));
 
-static inline ccmr_status ccmr__allocate_checked(ccmr_resource *resource,
-                                                 size_t bytes,
-                                                 size_t alignment,
-                                                 ccmr_stream stream,
-                                                 void **ptr)
+/** Without a look for a quick way. */
+static inline ccmr_status ccmr__allocate_slowly(ccmr_resource *resource,
+                                                size_t bytes, size_t alignment,
+                                                ccmr_stream stream, void **ptr)
 {
     const ccmr__thread *self = ccmr__thread_self();
     unsigned before = self->failures;
@@ -53,14 +53,17 @@ static inline ccmr_status ccmr__allocate_checked(ccmr_resource *resource,
     shard = &resource->census.shards[self->slot];
     ccmr__shard_add(self->slot, &shard->allocations, 1);
     ccmr__shard_add(self->slot, &shard->bytes, (int64_t)bytes);
+    if (resource->arm != NULL) {
+        resource->arm(resource->self, resource, stream);
+    }
     *ptr = block;
     return CCMR_SUCCESS;
 }
 
-static inline ccmr_status ccmr__deallocate_checked(ccmr_resource *resource,
-                                                   void *ptr, size_t bytes,
-                                                   size_t alignment,
-                                                   ccmr_stream stream)
+static inline ccmr_status ccmr__deallocate_slowly(ccmr_resource *resource,
+                                                  void *ptr, size_t bytes,
+                                                  size_t alignment,
+                                                  ccmr_stream stream)
 {
     const ccmr__thread *self = ccmr__thread_self();
     unsigned before = self->failures;
@@ -72,12 +75,42 @@ static inline ccmr_status ccmr__deallocate_checked(ccmr_resource *resource,
         return ccmr__describe_failure(resource, status, bytes, before);
     }
     /* Until it is counted the block keeps the resource alive. */
+    if (resource->arm != NULL) {
+        resource->arm(resource->self, resource, stream);
+    }
     shard = &resource->census.shards[self->slot];
     ccmr__census_enter(shard, self->slot);
     ccmr__shard_add(self->slot, &shard->deallocations, 1);
     ccmr__shard_add(self->slot, &shard->bytes, -(int64_t)bytes);
     ccmr__resource_leave(resource, shard, self->slot);
     return CCMR_SUCCESS;
+}
+
+static inline ccmr_status ccmr__allocate_checked(ccmr_resource *resource,
+                                                 size_t bytes,
+                                                 size_t alignment,
+                                                 ccmr_stream stream,
+                                                 void **ptr)
+{
+    ccmr__quick *way = ccmr__quick_find(resource, stream);
+
+    if (way != NULL && ccmr__quick_aligned(alignment)) {
+        return way->allocate(resource, bytes, alignment, stream, ptr, way);
+    }
+    return ccmr__allocate_slowly(resource, bytes, alignment, stream, ptr);
+}
+
+static inline ccmr_status ccmr__deallocate_checked(ccmr_resource *resource,
+                                                   void *ptr, size_t bytes,
+                                                   size_t alignment,
+                                                   ccmr_stream stream)
+{
+    ccmr__quick *way = ccmr__quick_find(resource, stream);
+
+    if (way != NULL && ccmr__quick_aligned(alignment)) {
+        return way->deallocate(resource, ptr, bytes, alignment, stream, way);
+    }
+    return ccmr__deallocate_slowly(resource, ptr, bytes, alignment, stream);
 }
 
 #endif /* CCMR_LIB_UPSTREAM_H */

@@ -44,6 +44,7 @@ resources_libccmr_resources_la_SOURCES = \
 	resources/pool/notes.c \
 	resources/pool/order.c \
 	resources/pool/pool.h \
+	resources/pool/quick.c \
 	resources/pool/range.c \
 	resources/pool/range.h \
 	resources/pool/range_fill.c \

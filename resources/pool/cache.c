@@ -14,9 +14,26 @@
 #define BIN_BYTES ((size_t)512 << 10) /* of a bin, as a rule */
 #define BIN_LEAST 8u
 
+_Static_assert(offsetof(ccmr__pool_cache, stale) == 64,
+               "what each call touches is a cache line");
+_Static_assert(sizeof(ccmr__pool_bin) == 512, "cheap to index");
 _Static_assert(sizeof(ccmr__pool_way) == 64, "a way is a cache line");
 
 /* ---- giving blocks to the lane ----------------------------------------------- */
+
+/* The segment that an address of a block in the cache is in, if that is the
+ * one that was hit last: then it stays as long as the block is there. NULL: to
+ * be searched for. Inside. */
+static ccmr__pool_segment *known_segment(const ccmr__pool_cache *cache,
+                                         uintptr_t address)
+{
+    return cache->known_version ==
+                       atomic_load_explicit(&cache->lane->pool->map_version,
+                                            memory_order_relaxed) &&
+                   address - cache->known_base < cache->known_bytes
+               ? cache->known_segment
+               : NULL;
+}
 
 /* By insertion: there are few, and freed in order more often than not. */
 static void sort(uintptr_t *blocks, unsigned count)
@@ -60,11 +77,18 @@ static unsigned take_run(ccmr__pool *pool, size_t bytes,
     return run;
 }
 
-unsigned ccmr__pool_give_locked(ccmr__pool_lane *lane, size_t bytes,
-                                uintptr_t *blocks, unsigned count)
+/* Under the lane's lock, as part of its latest free; fewer where records are
+ * missing. Returns how many. The array is sorted. */
+static unsigned give_locked(const ccmr__pool_cache *cache, size_t bytes,
+                            uintptr_t *blocks, unsigned count)
 {
-    ccmr__pool_piece piece = {.waits = {.count = 1, .lanes = {lane}}};
+    ccmr__pool_lane *lane = cache->lane;
+    ccmr__pool_piece piece;
     unsigned done = 0;
+
+    piece.segment = known_segment(cache, blocks[0]);
+    piece.waits.count = 1;
+    piece.waits.lanes[0] = lane;
 
     if (count > 1) {
         sort(blocks, count);
@@ -93,22 +117,15 @@ static void begin_free(ccmr__pool_lane *lane, size_t bytes)
                           memory_order_relaxed);
 }
 
-size_t ccmr__pool_give_blocks(ccmr__pool_cache *cache, size_t bytes,
-                              uintptr_t *blocks, unsigned count)
+/* The lane has no records for them: those of others. */
+static void __attribute__((cold, noinline))
+give_rest(ccmr__pool_lane *lane, uint64_t number, size_t bytes,
+          uintptr_t *blocks, unsigned count)
 {
-    ccmr__pool_lane *lane = cache->lane;
-    ccmr__pool_piece piece = {.waits = {.count = 1, .lanes = {lane}}};
-    unsigned done;
+    ccmr__pool_piece piece = {
+        .waits = {.count = 1, .lanes = {lane}, .numbers = {number}}};
+    unsigned done = 0;
 
-    if (count == 0) {
-        return 0;
-    }
-    ccmr__pool_lane_lock(lane);
-    begin_free(lane, bytes * count);
-    piece.waits.numbers[0] = lane->freed;
-    done = ccmr__pool_give_locked(lane, bytes, blocks, count);
-    ccmr__pool_lane_unlock(lane);
-    atomic_fetch_add_explicit(&lane->pool->changes, 1, memory_order_relaxed);
     while (done < count) {
         unsigned run;
 
@@ -117,6 +134,27 @@ size_t ccmr__pool_give_blocks(ccmr__pool_cache *cache, size_t bytes,
         run = take_run(lane->pool, bytes, blocks + done, count - done, &piece);
         ccmr__pool_bring(lane, &piece, run);
         done += run;
+    }
+}
+
+size_t ccmr__pool_give_blocks(ccmr__pool_cache *cache, size_t bytes,
+                              uintptr_t *blocks, unsigned count)
+{
+    ccmr__pool_lane *lane = cache->lane;
+    uint64_t number;
+    unsigned done;
+
+    if (count == 0) {
+        return 0;
+    }
+    ccmr__pool_lane_lock(lane);
+    begin_free(lane, bytes * count);
+    number = lane->freed;
+    done = give_locked(cache, bytes, blocks, count);
+    ccmr__pool_lane_unlock(lane);
+    atomic_fetch_add_explicit(&lane->pool->changes, 1, memory_order_relaxed);
+    if (__builtin_expect(done < count, 0)) {
+        give_rest(lane, number, bytes, blocks + done, count - done);
     }
     return bytes * count;
 }
@@ -138,8 +176,8 @@ static size_t flush_quickly(ccmr__pool_cache *cache)
         for (; bits != 0 && !full; bits &= bits - 1) {
             unsigned bit = (unsigned)__builtin_ctzll(bits);
             ccmr__pool_way *way = ccmr__pool_way_at(cache, word * 64 + bit);
-            unsigned done = ccmr__pool_give_locked(lane, way->bytes,
-                                                   way->blocks, way->count);
+            unsigned done =
+                give_locked(cache, way->bytes, way->blocks, way->count);
 
             full = done < way->count;
             bytes += done * way->bytes;
@@ -232,6 +270,7 @@ void ccmr__pool_cache_open(ccmr__pool_cache *cache, ccmr__pool_lane *lane)
     cache->large_most = 0;
     cache->known_base = 0;
     cache->known_bytes = 0;
+    cache->known_segment = NULL;
     cache->lane = lane;
     atomic_store_explicit(&cache->stale, 0, memory_order_relaxed);
 }
@@ -372,7 +411,12 @@ static size_t empty(ccmr__pool_cache *cache)
 size_t ccmr__pool_steal(ccmr__pool *pool, ccmr__pool_lane *lane,
                         const ccmr__pool_cache *own)
 {
-    return visit(pool, lane, own, empty);
+    size_t bytes = visit(pool, lane, own, empty);
+
+    if (bytes != 0) {
+        ccmr__quick_revoke(); /* lanes may need events now */
+    }
+    return bytes;
 }
 
 static size_t count_bytes(ccmr__pool_cache *cache)

@@ -37,6 +37,7 @@
 #include <stdint.h>
 
 #include "lib/census.h"
+#include "lib/quick.h"
 #include "lib/stream.h"
 #include "lib/thread.h"
 #include "resources/pool/lane.h"
@@ -51,7 +52,7 @@
 #define CCMR__POOL_WAY_WORDS (CCMR__POOL_ROWS * CCMR__POOL_ROW / 64u)
 
 typedef struct ccmr__pool_bin {
-    uint16_t count;
+    _Alignas(64) uint16_t count;
     uint16_t most; /* at most: about 512 KiB; 0: the cache is stale */
     uintptr_t blocks[CCMR__POOL_BIN_MOST];
 } ccmr__pool_bin;
@@ -63,19 +64,25 @@ typedef struct ccmr__pool_way {
 } ccmr__pool_way;
 
 struct ccmr__pool_cache {
+    /* Of the thread whose cache it is, as of its last arming; see quick.c. */
+    ccmr__quick quick;
+    ccmr__shard *shard;
+    size_t quick_bytes; /* known_bytes, or 0: frees go the other way */
     /* Of whoever is inside, but `wanted`, which the thief writes. */
     atomic_int inside;
     atomic_int wanted;
+    uintptr_t known_base; /* see below */
+    size_t large_bytes;
+    size_t large_most; /* beyond this large blocks go to the lane */
+
     /* The lane's stream was retired: nothing is kept here any more, and the
      * thread leaves the cache when it next looks for one. */
     atomic_int stale;
     ccmr__pool_lane *lane;
     /* The segment that was hit last: a cheap check of addresses. */
-    uintptr_t known_base;
     size_t known_bytes;
+    ccmr__pool_segment *known_segment;
     unsigned known_version; /* of the pool's map: segments come and go */
-    size_t large_bytes;
-    size_t large_most; /* beyond this large blocks go to the lane */
     /* A bit for each way that may have blocks. */
     uint64_t filled[CCMR__POOL_WAY_WORDS];
     ccmr__pool_bin bins[CCMR__POOL_CLASSES];
@@ -161,15 +168,17 @@ size_t ccmr__pool_cached_bytes(ccmr__pool *pool);
 
 /* ---- inside, by the owner (or by a thief that has it) --------------------- */
 
+/** Frees are to look whether the lane needs an event: other calls than those
+ * on its stream have brought it blocks. By the owner. */
+static inline void ccmr__pool_look_again(ccmr__pool_cache *cache)
+{
+    cache->quick_bytes = 0;
+}
+
 /** All large blocks go to the lane. Returns the bytes. */
 size_t ccmr__pool_flush_large(ccmr__pool_cache *cache);
 /** Everything goes to the lane. */
 size_t ccmr__pool_flush(ccmr__pool_cache *cache);
-
-/** The same under the lane's lock, as part of the lane's latest free; fewer
- * where records are missing. Returns how many. */
-unsigned ccmr__pool_give_locked(ccmr__pool_lane *lane, size_t bytes,
-                                uintptr_t *blocks, unsigned count);
 
 /**
  * Blocks of one size go to the lane, as one free with one number; neighbours
@@ -213,7 +222,13 @@ void ccmr__pool_push_small_slowly(ccmr__pool_cache *cache, unsigned index,
 
 /** A cached block of exactly that (rounded, large) size, or 0. */
 uintptr_t ccmr__pool_pop_large(ccmr__pool_cache *cache, size_t bytes);
-/** Keep a large block; others may have to go to the lane for it. */
+/** Keep a large block where that needs no other to go. Returns whether. */
+int ccmr__pool_push_large_quickly(ccmr__pool_cache *cache, size_t bytes,
+                                  uintptr_t address);
+/** The same where that fails: it goes to the lane, or others do. */
+void ccmr__pool_push_large_slowly(ccmr__pool_cache *cache, size_t bytes,
+                                  uintptr_t address);
+/** Keep a large block; it or others may have to go to the lane for it. */
 void ccmr__pool_push_large(ccmr__pool_cache *cache, size_t bytes,
                            uintptr_t address);
 

@@ -82,8 +82,8 @@ static ccmr__pool_way *take_way(ccmr__pool_cache *cache, ccmr__pool_way *row,
     return least;
 }
 
-static void __attribute__((noinline))
-push_slowly(ccmr__pool_cache *cache, size_t bytes, uintptr_t address)
+void ccmr__pool_push_large_slowly(ccmr__pool_cache *cache, size_t bytes,
+                                  uintptr_t address)
 {
     ccmr__pool_way *row = row_of(cache, bytes);
     ccmr__pool_way *way;
@@ -92,8 +92,6 @@ push_slowly(ccmr__pool_cache *cache, size_t bytes, uintptr_t address)
         (void)ccmr__pool_give_blocks(cache, bytes, &address, 1);
         return;
     }
-    /* One block is kept whatever its size: to free it and allocate it again
-     * is the commonest thing of all. */
     if (cache->large_bytes + bytes > cache->large_most) {
         (void)ccmr__pool_flush_large(cache);
     }
@@ -106,17 +104,30 @@ push_slowly(ccmr__pool_cache *cache, size_t bytes, uintptr_t address)
     ccmr__pool_way_push(cache, way, address);
 }
 
-void ccmr__pool_push_large(ccmr__pool_cache *cache, size_t bytes,
-                           uintptr_t address)
+int ccmr__pool_push_large_quickly(ccmr__pool_cache *cache, size_t bytes,
+                                  uintptr_t address)
 {
     ccmr__pool_way *way = row_of(cache, bytes);
 
-    if (__builtin_expect(way->bytes == bytes &&
-                             way->count < CCMR__POOL_WAY_MOST &&
-                             cache->large_bytes + bytes <= cache->large_most,
-                         1)) {
-        ccmr__pool_way_push(cache, way, address);
-        return;
+    if (__builtin_expect(way->bytes != bytes, 0)) {
+        way = find_way(way, bytes);
     }
-    push_slowly(cache, bytes, address);
+    /* One block is kept whatever its size: to free it and allocate it again
+     * is the commonest thing of all. */
+    if (__builtin_expect(way == NULL || way->count == CCMR__POOL_WAY_MOST ||
+                             (cache->large_bytes != 0 &&
+                              cache->large_bytes + bytes > cache->large_most),
+                         0)) {
+        return 0;
+    }
+    ccmr__pool_way_push(cache, way, address);
+    return 1;
+}
+
+void ccmr__pool_push_large(ccmr__pool_cache *cache, size_t bytes,
+                           uintptr_t address)
+{
+    if (!ccmr__pool_push_large_quickly(cache, bytes, address)) {
+        ccmr__pool_push_large_slowly(cache, bytes, address);
+    }
 }

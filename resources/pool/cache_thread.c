@@ -72,6 +72,7 @@ static void give_up(ccmr__pool *pool, ccmr__pool_cache *cache)
     ccmr__pool_enter(cache);
     (void)ccmr__pool_flush(cache);
     ccmr__pool_leave(cache);
+    ccmr__quick_drop(&cache->quick);
     (void)pthread_mutex_lock(&pool->lock);
     while (*link != cache) {
         link = &(*link)->next;
@@ -309,6 +310,7 @@ size_t ccmr__pool_flush_own(ccmr__pool *pool)
             ccmr__pool_enter(entry->cache);
             bytes += ccmr__pool_flush_large(entry->cache);
             ccmr__pool_leave(entry->cache);
+            ccmr__pool_look_again(entry->cache);
         }
     }
     return bytes;

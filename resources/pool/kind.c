@@ -458,7 +458,9 @@ static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
     if (status == CCMR_SUCCESS) {
         status = ccmr_resource_create(&pool_ops, self, resource);
     }
-    if (status != CCMR_SUCCESS) {
+    if (status == CCMR_SUCCESS) {
+        ccmr__resource_arm_by(*resource, ccmr__pool_arm);
+    } else {
         ccmr_error_detail told = *ccmr__error();
 
         pool_destroy(self);

@@ -40,7 +40,10 @@ static void put_in(ccmr__pool *pool, ccmr__pool_note *note)
     (void)pthread_mutex_lock(&pool->noting);
     note->next = *bucket;
     *bucket = note;
-    atomic_fetch_add_explicit(&pool->noted, 1, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&pool->noted, 1, memory_order_relaxed) ==
+        0) {
+        ccmr__quick_revoke(); /* frees have to look for notes now */
+    }
     (void)pthread_mutex_unlock(&pool->noting);
 }
 

@@ -240,6 +240,12 @@ ccmr_status ccmr__pool_allocate(void *object, size_t bytes, size_t alignment,
                                 ccmr_stream stream, void **ptr);
 ccmr_status ccmr__pool_deallocate(void *object, void *ptr, size_t bytes,
                                   size_t alignment, ccmr_stream stream);
+/** The cache of a registered stream that can be used has no such block. */
+ccmr_status ccmr__pool_allocate_anew(ccmr__pool_cache *cache, size_t bytes,
+                                     ccmr_stream stream, void **ptr);
+/** A block goes into that cache, which may have no room for it. */
+void ccmr__pool_free_anew(ccmr__pool_cache *cache, void *ptr, size_t bytes,
+                          ccmr_stream stream);
 /** What a stream is, in the device's context where its token needs that. */
 ccmr_status ccmr__pool_resolve(ccmr__pool *pool, ccmr_stream stream,
                                ccmr__stream_use *use,
@@ -250,6 +256,11 @@ ccmr_status ccmr__pool_resolve(ccmr__pool *pool, ccmr_stream stream,
 ccmr_status ccmr__pool_meet(ccmr__pool *pool, ccmr_stream stream,
                             ccmr__stream_use *use,
                             ccmr__stream_record **record);
+
+/* ---- quick.c -------------------------------------------------------------------- */
+
+/** Leave a quick way to the cache that the thread used last. */
+void ccmr__pool_arm(void *object, ccmr_resource *resource, ccmr_stream stream);
 
 /* ---- reclaim.c ------------------------------------------------------------------ */
 

@@ -88,6 +88,7 @@ static void begin(ccmr__pool *pool)
 static void end(ccmr__pool *pool)
 {
     atomic_fetch_add_explicit(&pool->map_version, 1, memory_order_release);
+    ccmr__quick_revoke(); /* of what caches know */
 }
 
 static void write_place(ccmr__pool_place *place, uintptr_t base, size_t bytes,

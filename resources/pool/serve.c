@@ -209,11 +209,48 @@ static void keep_run(ccmr__pool_request *request)
     }
 }
 
+/* The cache has none, or there is no cache: run_of() says how many. */
+static ccmr_status allocate_for(ccmr__pool_request *request, void **ptr)
+{
+    ccmr_status status;
+
+    if (request->cache != NULL) {
+        set_share(request->pool, request->cache);
+    }
+    status = ccmr__pool_serve(request);
+    if (status == CCMR_SUCCESS) {
+        *ptr = (void *)request->piece.address;
+        if (request->blocks > 1) {
+            keep_run(request);
+        }
+    }
+    return status;
+}
+
+ccmr_status ccmr__pool_allocate_anew(ccmr__pool_cache *cache, size_t bytes,
+                                     ccmr_stream stream, void **ptr)
+{
+    ccmr__pool_request request;
+
+    /* One by one: most of its piece is not worth a zero. */
+    request.lane = cache->lane;
+    request.pool = request.lane->pool;
+    request.cache = cache;
+    request.stream = stream;
+    request.handle = stream;
+    request.bytes = ccmr__pool_rounded(bytes);
+    request.alignment = CCMR__POOL_GRANULE;
+    request.run = run_of(cache, request.bytes);
+    request.piece.waits.count = 0;
+    request.extra = 0;
+    return allocate_for(&request, ptr);
+}
+
 static ccmr_status __attribute__((noinline))
 allocate_slowly(ccmr__pool *pool, size_t bytes, size_t alignment,
                 ccmr_stream stream, void **ptr)
 {
-    ccmr__pool_request request = {.pool = pool, .stream = stream};
+    ccmr__pool_request request = {.pool = pool, .stream = stream, .run = 1};
     ccmr_status status;
     caller who;
 
@@ -242,18 +279,9 @@ allocate_slowly(ccmr__pool *pool, size_t bytes, size_t alignment,
             *ptr = (void *)address;
             return CCMR_SUCCESS;
         }
-        set_share(pool, who.cache);
         request.run = run_of(who.cache, request.bytes);
-    } else {
-        request.run = 1;
     }
-    status = ccmr__pool_serve(&request);
-    if (status == CCMR_SUCCESS) {
-        *ptr = (void *)request.piece.address;
-        if (request.blocks > 1) {
-            keep_run(&request);
-        }
-    }
+    status = allocate_for(&request, ptr);
     put_caller(&who);
     return status;
 }
@@ -522,6 +550,37 @@ static inline void free_to_cache(ccmr__pool *pool, ccmr__pool_cache *cache,
     }
 }
 
+void ccmr__pool_free_anew(ccmr__pool_cache *cache, void *ptr, size_t bytes,
+                          ccmr_stream stream)
+{
+    ccmr__pool_lane *lane = cache->lane;
+
+    ccmr__pool_enter(cache);
+    if (bytes <= CCMR__POOL_SMALL) {
+        ccmr__pool_push_small_slowly(cache, ccmr__pool_class(bytes),
+                                     (uintptr_t)ptr);
+    } else {
+        ccmr__pool_push_large_slowly(cache, ccmr__pool_rounded(bytes),
+                                     (uintptr_t)ptr);
+    }
+    ccmr__pool_leave(cache);
+    if (needs_cover(lane->pool, lane)) {
+        cover(lane, stream);
+    }
+}
+
+/* The segment of a live block; inside, since thieves read it. */
+static void learn(ccmr__pool_cache *cache, ccmr__pool_segment *segment,
+                  unsigned version)
+{
+    ccmr__pool_enter(cache);
+    cache->known_version = version;
+    cache->known_base = segment->base;
+    cache->known_bytes = segment->bytes;
+    cache->known_segment = segment;
+    ccmr__pool_leave(cache);
+}
+
 static ccmr_status __attribute__((noinline))
 deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
                   ccmr_stream stream)
@@ -558,9 +617,7 @@ deallocate_slowly(ccmr__pool *pool, void *ptr, size_t bytes,
         if (CCMR__POOL_IS_CAPTURED(piece.segment)) {
             return free_beside_cache(pool, &who, ptr, &piece);
         }
-        who.cache->known_version = version;
-        who.cache->known_base = piece.segment->base;
-        who.cache->known_bytes = piece.segment->bytes;
+        learn(who.cache, piece.segment, version);
     }
     if (ccmr__pool_has_notes(pool)) {
         status = ccmr__pool_follow_notes(pool, ptr, who.lane, who.use.handle);

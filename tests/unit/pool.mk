@@ -21,6 +21,7 @@ criterion_tests += \
 	tests/unit/pool_audit_test \
 	tests/unit/pool_extent_random_test \
 	tests/unit/pool_extent_test \
+	tests/unit/pool_quick_test \
 	tests/unit/pool_streams_test \
 	tests/unit/pool_test \
 	tests/unit/pool_use_test
@@ -52,6 +53,10 @@ tests_unit_pool_streams_test_SOURCES = tests/unit/pool_streams_test.c \
 	tests/support/told.c tests/support/told.h
 tests_unit_pool_streams_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_pool_streams_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+tests_unit_pool_quick_test_SOURCES = tests/unit/pool_quick_test.c
+tests_unit_pool_quick_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_quick_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
 tests_unit_pool_use_test_SOURCES = tests/unit/pool_use_test.c
 tests_unit_pool_use_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
