@@ -230,19 +230,16 @@ static ccmr_status allocate_for(ccmr__pool_request *request, void **ptr)
 ccmr_status ccmr__pool_allocate_anew(ccmr__pool_cache *cache, size_t bytes,
                                      ccmr_stream stream, void **ptr)
 {
-    ccmr__pool_request request;
+    size_t rounded = ccmr__pool_rounded(bytes);
+    ccmr__pool_request request = {.pool = cache->lane->pool,
+                                  .cache = cache,
+                                  .lane = cache->lane,
+                                  .stream = stream,
+                                  .handle = stream,
+                                  .bytes = rounded,
+                                  .alignment = CCMR__POOL_GRANULE,
+                                  .run = run_of(cache, rounded)};
 
-    /* One by one: most of its piece is not worth a zero. */
-    request.lane = cache->lane;
-    request.pool = request.lane->pool;
-    request.cache = cache;
-    request.stream = stream;
-    request.handle = stream;
-    request.bytes = ccmr__pool_rounded(bytes);
-    request.alignment = CCMR__POOL_GRANULE;
-    request.run = run_of(cache, request.bytes);
-    request.piece.waits.count = 0;
-    request.extra = 0;
     return allocate_for(&request, ptr);
 }
 
