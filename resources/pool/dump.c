@@ -122,7 +122,7 @@ static void add_handles(view *in, ccmr__pool_range *range)
 
         uintptr_t address = ccmr__pool_page_address(range, page);
 
-        if (run->kind == CCMR__POOL_HANDLE) {
+        if (run->kind == CCMR__POOL_HANDLE || run->kind == CCMR__POOL_GOING) {
             (void)add(in, ENTRY_HANDLE, address, run->pages * range->unit);
         } else if (run->kind == CCMR__POOL_PINNED) {
             (void)add(in, ENTRY_PINNED, address, run->pages * range->unit);

@@ -194,7 +194,7 @@ ccmr_status ccmr__pool_audit(void *object)
     if (!pins) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
                           "pool: its books do not agree: %zu pins, and other "
-                          "handles are pinned",
+                          "memory is pinned",
                           pool->pins.count);
     }
     first = ccmr__pool_lock_all(pool);

@@ -330,25 +330,29 @@ int ccmr__pool_pins_audit(ccmr__pool *pool)
 {
     ccmr__pool_range *range = pool->range;
     const ccmr__pool_pin *pin;
-    size_t counted = 0;
+    size_t handles = 0; /* that pins count on */
+    size_t apart = 0;   /* pins of segments */
     size_t seen = 0;
     int good = 1;
     size_t i;
 
-    if (range == NULL) {
-        return 1;
+    if (range != NULL) {
+        ccmr__pool_range_lock(range);
     }
-    ccmr__pool_range_lock(range);
     for (i = 0; i < pool->pins.room; i++) {
         for (pin = pool->pins.buckets[i]; pin != NULL; pin = pin->next) {
             seen++;
             if (in_range(pool, pin->address)) {
-                counted += handles_of(range, pin, &good);
+                handles += handles_of(range, pin, &good);
+            } else {
+                apart++;
             }
         }
     }
-    good &= seen == pool->pins.count &&
-            counted == ccmr__pool_pins_of_handles(range);
-    ccmr__pool_range_unlock(range);
-    return good;
+    if (range != NULL) {
+        good &= handles == ccmr__pool_pins_of_handles(range);
+        ccmr__pool_range_unlock(range);
+    }
+    return good && seen == pool->pins.count &&
+           apart == ccmr__pool_pins_of_segments(pool);
 }

@@ -7,8 +7,10 @@
  *   segments  segment->pins                    elsewhere
  *
  * A handle with a pin is a run of another kind: whoever looks for handles that
- * may move or go finds others alone. A pin is made of memory that is in use,
- * so that no call has it in hand; it outlives that use.
+ * may move or go finds others alone. A pin is made of memory that is in use, so
+ * that no call has it in hand; it outlives that use. One that is made too late,
+ * of a block that was freed, finds its memory, or is refused: what a call moves
+ * or gives back was marked, under the range's lock, or has left the map.
  */
 #ifndef CCMR_RESOURCES_POOL_PIN_H
 #define CCMR_RESOURCES_POOL_PIN_H

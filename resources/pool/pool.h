@@ -220,9 +220,17 @@ ccmr_status ccmr__pool_segment_get(ccmr__pool *pool, size_t bytes,
                                    size_t alignment, ccmr_stream stream,
                                    ccmr__pool_segment **segment);
 /** Give it back: all of it is free, finished and in no set. On an error it is
- * still the pool's. */
+ * still the pool's. CCMR_ERROR_BUSY: it is pinned. */
 ccmr_status ccmr__pool_segment_give(ccmr__pool *pool,
                                     ccmr__pool_segment *segment);
+/** The same in two steps: it leaves the map, so that nobody finds it to pin it
+ * and the upstream may hand its address out again; 0: it is pinned. Then it
+ * goes, or is back in the map. */
+int ccmr__pool_segment_leave(ccmr__pool *pool, ccmr__pool_segment *segment);
+ccmr_status ccmr__pool_segment_return(ccmr__pool *pool,
+                                      ccmr__pool_segment *segment);
+/** Sum of the pins of all segments. */
+size_t ccmr__pool_pins_of_segments(ccmr__pool *pool);
 /** The addresses of a range, for as long as the pool lives. NULL without
  * memory. */
 ccmr__pool_segment *ccmr__pool_segment_add(ccmr__pool *pool, uintptr_t base,

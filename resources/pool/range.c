@@ -112,7 +112,8 @@ void ccmr__pool_give_pages(ccmr__pool_range *range, uint32_t page,
     while (inner < end) {
         uint32_t run = range->runs[inner].pages;
 
-        assert(range->runs[inner].kind != CCMR__POOL_INNER);
+        assert(range->runs[inner].kind != CCMR__POOL_INNER &&
+               range->runs[inner].pins == 0);
         range->runs[inner].kind = CCMR__POOL_INNER;
         inner += run;
     }
@@ -147,6 +148,20 @@ void ccmr__pool_mark_pages(ccmr__pool_range *range, uint32_t page,
     if (pages < had) {
         set_run(range, page + pages, had - pages, (ccmr__pool_run_kind)was);
     }
+}
+
+void ccmr__pool_mark_handles(ccmr__pool_range *range, uint32_t page,
+                             uint32_t pages, ccmr__pool_run_kind kind)
+{
+    uint32_t end = page + pages;
+
+    while (page < end) {
+        assert(range->runs[page].kind == CCMR__POOL_HANDLE ||
+               range->runs[page].kind == CCMR__POOL_GOING);
+        range->runs[page].kind = kind;
+        page += range->runs[page].pages;
+    }
+    assert(page == end);
 }
 
 void ccmr__pool_join_pages(ccmr__pool_range *range, uint32_t page,
@@ -235,7 +250,8 @@ size_t ccmr__pool_range_bytes(ccmr__pool_range *range)
     ccmr__pool_range_lock(range);
     while (page < range->top) {
         if (range->runs[page].kind == CCMR__POOL_HANDLE ||
-            range->runs[page].kind == CCMR__POOL_PINNED) {
+            range->runs[page].kind == CCMR__POOL_PINNED ||
+            range->runs[page].kind == CCMR__POOL_GOING) {
             bytes += range->runs[page].pages * range->unit;
         }
         page += range->runs[page].pages;

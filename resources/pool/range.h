@@ -23,7 +23,9 @@
  * move, and it costs no memory.
  *
  * Threads: under `lock`, the last one of the pool's order. None of it is held
- * over a call of the upstream: pages that a call is at work on are `taken`.
+ * over a call of the upstream: pages that a call is at work on are `taken`, or,
+ * while the books count them, `going`, which nobody pins: both kinds are given
+ * under the same hold of the lock in which the handle was found.
  */
 #ifndef CCMR_RESOURCES_POOL_RANGE_H
 #define CCMR_RESOURCES_POOL_RANGE_H
@@ -40,7 +42,8 @@ typedef enum ccmr__pool_run_kind {
     CCMR__POOL_HOLE,      /* no memory */
     CCMR__POOL_TAKEN,     /* some call's, with memory or without */
     CCMR__POOL_HANDLE,    /* a handle that the pool's books count */
-    CCMR__POOL_PINNED     /* the same, and it stays: see pin.h */
+    CCMR__POOL_PINNED,    /* the same, and it stays: see pin.h */
+    CCMR__POOL_GOING      /* the same, and a call moves it or gives it back */
 } ccmr__pool_run_kind;
 
 typedef struct ccmr__pool_run {
@@ -113,6 +116,10 @@ void ccmr__pool_give_pages(ccmr__pool_range *range, uint32_t page,
 void ccmr__pool_mark_pages(ccmr__pool_range *range, uint32_t page,
                            uint32_t pages, ccmr__pool_run_kind kind);
 
+/** All handles of some pages become another kind of handle. */
+void ccmr__pool_mark_handles(ccmr__pool_range *range, uint32_t page,
+                             uint32_t pages, ccmr__pool_run_kind kind);
+
 /** Two taken runs side by side become one. */
 void ccmr__pool_join_pages(ccmr__pool_range *range, uint32_t page,
                            uint32_t pages, uint32_t more);
@@ -156,10 +163,12 @@ typedef struct ccmr__pool_taken {
 } ccmr__pool_taken;
 
 /** Take a free handle: of the first lane's, the common one, or any. 1, or 0
- * where there is none. */
+ * where there is none. It is `going`. */
 int ccmr__pool_take_handle(ccmr__pool_range *range, ccmr__pool_lane *first,
                            const ccmr__pool_sought *sought,
                            ccmr__pool_taken *taken);
+/** It goes back to its lane, as it was. */
+void ccmr__pool_bring_handle(ccmr__pool_range *range, ccmr__pool_taken *taken);
 /** Give the handle a second address, at pages that are the caller's, and have
  * it leave the first. Its piece is owed as before, and has the new address. On
  * an error it went back to its lane. */

@@ -192,7 +192,7 @@ static ccmr_status move_over(ccmr__pool_growth *g)
         if (take_more(g, taken.pages - left)) {
             return move(g, &taken);
         }
-        ccmr__pool_bring(taken.lane, &taken.piece, 1);
+        ccmr__pool_bring_handle(g->range, &taken);
         break;
     }
     return CCMR_ERROR_BUSY;

@@ -62,6 +62,26 @@ static void unclaim(ccmr__pool *pool, size_t bytes)
     atomic_fetch_sub_explicit(&pool->going, bytes, memory_order_relaxed);
 }
 
+/* Choose, and cut it out of the extent: nobody pins it from now on. 0, or -1
+ * where nothing was chosen or host memory lacks. Under both locks. */
+static int take_out(ccmr__pool_range *range, ccmr__pool_set *set,
+                    ccmr__pool_extent *extent, size_t keep, taken *what)
+{
+    int cut = -1;
+
+    choose(range, extent, keep, what);
+    if (what->pages != 0) {
+        cut = ccmr__pool_cut(set, extent,
+                             ccmr__pool_page_address(range, what->page),
+                             bytes_of(range, what->pages), &what->piece);
+    }
+    if (cut == 0) {
+        ccmr__pool_mark_handles(range, what->page, what->pages,
+                                CCMR__POOL_GOING);
+    }
+    return cut;
+}
+
 /* Out of the common lane. 1, or 0: there are none that may go. */
 static int take(ccmr__pool_range *range, size_t keep, taken *what)
 {
@@ -74,14 +94,8 @@ static int take(ccmr__pool_range *range, size_t keep, taken *what)
          extent = ccmr__pool_next(set, extent)) {
         if (extent->segment == range->segment && is_settled(extent)) {
             ccmr__pool_range_lock(range);
-            choose(range, extent, keep, what);
+            cut = take_out(range, set, extent, keep, what);
             ccmr__pool_range_unlock(range);
-            if (what->pages != 0) {
-                cut = ccmr__pool_cut(
-                    set, extent, ccmr__pool_page_address(range, what->page),
-                    bytes_of(range, what->pages), &what->piece);
-                break;
-            }
         }
     }
     if (cut != 0 && what->pages != 0) {
@@ -143,6 +157,10 @@ static size_t give(ccmr__pool_range *range, taken *what, ccmr_status *refused)
     }
     if (what->pages > 0) {
         unclaim(range->pool, what->piece.bytes);
+        ccmr__pool_range_lock(range);
+        ccmr__pool_mark_handles(range, what->page, what->pages,
+                                CCMR__POOL_HANDLE);
+        ccmr__pool_range_unlock(range);
         ccmr__pool_bring(lane, &what->piece, 1);
     } else {
         ccmr__pool_lane_lock(lane);

@@ -39,7 +39,10 @@ static void account(ccmr__pool_growth *g)
                               memory_order_relaxed);
     ccmr__pool_range_lock(g->range);
     while (page < g->page + g->filled) {
-        g->range->runs[page].kind = CCMR__POOL_HANDLE;
+        /* What moved here is one already, and may be pinned. */
+        if (g->range->runs[page].kind == CCMR__POOL_TAKEN) {
+            g->range->runs[page].kind = CCMR__POOL_HANDLE;
+        }
         page += g->range->runs[page].pages;
     }
     ccmr__pool_range_unlock(g->range);

@@ -103,11 +103,18 @@ static int take_from(ccmr__pool_range *range, ccmr__pool_lane *lane,
             look_in(range, sought, extent, ideal, &found);
         }
     }
-    ccmr__pool_range_unlock(range);
-    if (found.extent == NULL ||
+    if (found.extent != NULL &&
         ccmr__pool_cut(&lane->set, found.extent,
                        ccmr__pool_page_address(range, found.page),
                        found.pages * range->unit, &taken->piece) != 0) {
+        found.extent = NULL;
+    }
+    if (found.extent != NULL) {
+        ccmr__pool_mark_handles(range, found.page, found.pages,
+                                CCMR__POOL_GOING);
+    }
+    ccmr__pool_range_unlock(range);
+    if (found.extent == NULL) {
         return 0;
     }
     taken->lane = lane;
@@ -152,8 +159,12 @@ int ccmr__pool_take_handle(ccmr__pool_range *range, ccmr__pool_lane *first,
 
 /* ---- moving ------------------------------------------------------------------------ */
 
-static void bring_back(ccmr__pool_taken *taken)
+void ccmr__pool_bring_handle(ccmr__pool_range *range, ccmr__pool_taken *taken)
 {
+    ccmr__pool_range_lock(range);
+    ccmr__pool_mark_handles(range, taken->page, taken->pages,
+                            CCMR__POOL_HANDLE);
+    ccmr__pool_range_unlock(range);
     ccmr__pool_bring(taken->lane, &taken->piece, 1);
 }
 
@@ -189,7 +200,7 @@ ccmr_status ccmr__pool_move_handle(ccmr__pool_range *range,
     ccmr_status status;
 
     if (record == NULL) {
-        bring_back(taken);
+        ccmr__pool_bring_handle(range, taken);
         return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
                           "no memory for a pool's books");
     }
@@ -197,7 +208,7 @@ ccmr_status ccmr__pool_move_handle(ccmr__pool_range *range,
                                 (void *)address, taken->piece.bytes);
     if (status != CCMR_SUCCESS) {
         free(record);
-        bring_back(taken);
+        ccmr__pool_bring_handle(range, taken);
         return status;
     }
     leave(range, taken, to, record);
@@ -282,7 +293,7 @@ ccmr_status ccmr__pool_drop_handle(ccmr__pool_range *range,
     ccmr_status status;
 
     if (!ccmr__pool_claim(pool, 0, taken->piece.bytes)) {
-        bring_back(taken);
+        ccmr__pool_bring_handle(range, taken);
         return CCMR_ERROR_BUSY;
     }
     status = upstream->ops.decommit(
@@ -290,7 +301,7 @@ ccmr_status ccmr__pool_drop_handle(ccmr__pool_range *range,
     if (status != CCMR_SUCCESS) {
         atomic_fetch_sub_explicit(&pool->going, taken->piece.bytes,
                                   memory_order_relaxed);
-        bring_back(taken);
+        ccmr__pool_bring_handle(range, taken);
         return status;
     }
     ccmr__pool_forget_handle(range, taken->lane, taken->page, taken->pages);

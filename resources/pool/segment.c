@@ -241,19 +241,27 @@ err_record:
     return status;
 }
 
-ccmr_status ccmr__pool_segment_give(ccmr__pool *pool,
-                                    ccmr__pool_segment *segment)
+int ccmr__pool_segment_leave(ccmr__pool *pool, ccmr__pool_segment *segment)
 {
-    ccmr_status status;
+    int leaves;
 
-    /* Once the upstream has it, the address may come back at once. */
     (void)pthread_mutex_lock(&pool->lock);
-    take_out(pool, segment);
-    pool->places_promised++;
+    leaves = atomic_load_explicit(&segment->pins, memory_order_relaxed) == 0;
+    if (leaves) {
+        take_out(pool, segment);
+        pool->places_promised++;
+    }
     (void)pthread_mutex_unlock(&pool->lock);
-    status = ccmr_resource_deallocate(pool->upstream, (void *)segment->base,
-                                      segment->bytes, segment->alignment,
-                                      CCMR_STREAM_READY);
+    return leaves;
+}
+
+ccmr_status ccmr__pool_segment_return(ccmr__pool *pool,
+                                      ccmr__pool_segment *segment)
+{
+    ccmr_status status = ccmr_resource_deallocate(
+        pool->upstream, (void *)segment->base, segment->bytes,
+        segment->alignment, CCMR_STREAM_READY);
+
     (void)pthread_mutex_lock(&pool->lock);
     pool->places_promised--;
     if (status != CCMR_SUCCESS) {
@@ -265,6 +273,14 @@ ccmr_status ccmr__pool_segment_give(ccmr__pool *pool,
     }
     spare_record(pool, segment);
     return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__pool_segment_give(ccmr__pool *pool,
+                                    ccmr__pool_segment *segment)
+{
+    return ccmr__pool_segment_leave(pool, segment)
+               ? ccmr__pool_segment_return(pool, segment)
+               : CCMR_ERROR_BUSY;
 }
 
 ccmr__pool_segment *ccmr__pool_segment_add(ccmr__pool *pool, uintptr_t base,
@@ -321,6 +337,26 @@ void ccmr__pool_segments_leave(ccmr__pool *pool,
         }
     }
     (void)pthread_mutex_unlock(&pool->lock);
+}
+
+size_t ccmr__pool_pins_of_segments(ccmr__pool *pool)
+{
+    const ccmr__pool_map *map;
+    size_t pins = 0;
+    size_t count;
+    size_t i;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    map = atomic_load_explicit(&pool->map, memory_order_relaxed);
+    count = atomic_load_explicit(&pool->segment_count, memory_order_relaxed);
+    for (i = 0; i < count; i++) {
+        const ccmr__pool_segment *segment = atomic_load_explicit(
+            &map->places[i].segment, memory_order_relaxed);
+
+        pins += atomic_load_explicit(&segment->pins, memory_order_relaxed);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return pins;
 }
 
 void ccmr__pool_segments_end(ccmr__pool *pool)

@@ -315,15 +315,20 @@ static size_t release_segments(ccmr__pool *pool, size_t keep,
     size_t bytes = 0;
     size_t i = 0;
     uintptr_t base;
+    int left;
 
     while (*refused == CCMR_SUCCESS && (base = base_of(pool, i)) != 0) {
         if (!take_whole(pool, base, keep, &piece)) {
             i++;
             continue;
         }
-        *refused = ccmr__pool_segment_give(pool, piece.segment);
-        if (*refused != CCMR_SUCCESS) {
+        left = ccmr__pool_segment_leave(pool, piece.segment);
+        if (left) {
+            *refused = ccmr__pool_segment_return(pool, piece.segment);
+        }
+        if (!left || *refused != CCMR_SUCCESS) {
             ccmr__pool_bring(pool->common, &piece, 1);
+            i++; /* it was pinned a moment ago, or is refused */
         } else {
             forget(pool, piece.bytes);
             bytes += piece.bytes;

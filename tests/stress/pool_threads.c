@@ -22,7 +22,7 @@
 #define MIB ((size_t)1 << 20)
 #define UNIT (2 * MIB)
 #define WORKERS 8
-#define HELPERS 3
+#define HELPERS 4
 #define SHARED 2
 #define GRANULE ((size_t)256)
 #define GRANULES ((size_t)1 << 22) /* of a gigabyte of addresses */
@@ -311,6 +311,8 @@ static size_t some_size(crew_member *self)
     }
 }
 
+static _Atomic uintptr_t given; /* the last block that was freed */
+
 static void unpin(const parcel *one)
 {
     CREW_CHECK(ccmr_resource_unpin(pool, one->ptr, one->bytes) ==
@@ -324,6 +326,7 @@ static void give_parcel(const parcel *one, ccmr_stream stream, int unpin_first)
         unpin(one);
     }
     give(one->ptr, one->bytes, stream);
+    atomic_store(&given, (uintptr_t)one->ptr);
     if (one->pinned && !unpin_first) {
         unpin(one);
     }
@@ -436,10 +439,31 @@ static void retire_all_the_time(crew_member *self)
     }
 }
 
+/* A misuse, which the books have to stand: the block is somebody else's by now,
+ * or free, or its memory is about to move or to go. */
+static void pin_too_late(crew_member *self)
+{
+    while (atomic_load(&at_work) > 0) {
+        void *ptr = (void *)atomic_load(&given); /* the last one */
+        size_t bytes = 1 + crew_random(self, 3 * MIB);
+        ccmr_status status = CCMR_ERROR_INVALID_POINTER;
+
+        if (ptr != NULL) {
+            status = ccmr_resource_pin(pool, ptr, bytes);
+        }
+        CREW_CHECK(status == CCMR_SUCCESS ||
+                   status == CCMR_ERROR_INVALID_POINTER);
+        if (status == CCMR_SUCCESS) {
+            CREW_CHECK(ccmr_resource_unpin(pool, ptr, bytes) == CCMR_SUCCESS);
+        }
+    }
+}
+
 static void everything(crew_member *self)
 {
     static void (*const helpers[HELPERS])(crew_member *) = {
-        trim_all_the_time, audit_all_the_time, retire_all_the_time};
+        trim_all_the_time, audit_all_the_time, retire_all_the_time,
+        pin_too_late};
 
     if (self->index < WORKERS) {
         work(self);
@@ -453,6 +477,7 @@ static void do_everything(void)
     int i;
 
     atomic_store(&at_work, WORKERS);
+    atomic_store(&given, 0);
     crew_run(WORKERS + HELPERS, everything, NULL);
     for (i = 0; i < PLACES; i++) {
         if (places[i].ptr != NULL) {

@@ -79,6 +79,11 @@ tests_unit_pool_pin_test_SOURCES = tests/unit/pool_pin_test.c
 tests_unit_pool_pin_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_pool_pin_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
+criterion_tests += tests/unit/pool_pin_late_test
+tests_unit_pool_pin_late_test_SOURCES = tests/unit/pool_pin_late_test.c
+tests_unit_pool_pin_late_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_pin_late_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
 criterion_tests += tests/unit/pool_dump_test
 tests_unit_pool_dump_test_SOURCES = tests/unit/pool_dump_test.c
 tests_unit_pool_dump_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
