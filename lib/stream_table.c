@@ -272,6 +272,16 @@ ccmr_status ccmr_stream_retire(ccmr_stream stream)
         status = refuse_word(stream);
     }
     if (status == CCMR_SUCCESS) {
+        /* Not only where a resource happens to ask. */
+        record = ccmr__stream_find(stream);
+        if (record != NULL && atomic_load(&record->capturing) != 0) {
+            status = ccmr__fail(CCMR_ERROR_CAPTURING,
+                                "stream %p is capturing, as was announced: "
+                                "it is retired when that has ended",
+                                (void *)stream);
+        }
+    }
+    if (status == CCMR_SUCCESS) {
         status = ccmr__resources_retire(stream);
     }
     if (status == CCMR_SUCCESS) {

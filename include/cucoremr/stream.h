@@ -69,8 +69,9 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_stream_create(int device,
 /**
  * Retire and destroy a stream made by ccmr_stream_create(). Work queued on it
  * still runs; does not block. On an error the stream is still there.
- * CCMR_ERROR_INVALID_STREAM: not one of ours. Any thread, but no other call
- * may use the stream at the same time.
+ * CCMR_ERROR_INVALID_STREAM: not one of ours. CCMR_ERROR_CAPTURING: as for
+ * ccmr_stream_retire(). Any thread, but no other call may use the stream at the
+ * same time.
  * @since 0.1
  */
 CCMR_API ccmr_status ccmr_stream_destroy(ccmr_stream stream);
@@ -95,6 +96,8 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_stream_register(ccmr_stream stream);
  * alive. Records events, does not wait. Tokens: CCMR_ERROR_INVALID_STREAM.
  * A stream of ccmr_stream_create() is still to be destroyed. Buffers that are
  * recorded on the stream have to be closed on a named one from now on.
+ * A stream that is announced as capturing: CCMR_ERROR_CAPTURING; of one that is
+ * not registered nobody asks but resources that have to know, and say the same.
  * On an error the stream is still registered; the call may be repeated.
  * @since 0.1
  */

@@ -168,13 +168,23 @@ Test(stream, captures_are_announced)
                  CCMR_ERROR_INVALID_STREAM);
 }
 
-/* An announcement ends with the registration. */
-Test(stream, a_new_registration_is_not_capturing)
+/* Whatever resources there are: here is none that would ask. */
+Test(stream, one_that_captures_is_not_retired)
 {
     ccmr_stream stream = leaf_stream(0);
+    ccmr_stream ours = NULL;
 
+    cr_assert_eq(ccmr_stream_create(0, 0, &ours), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_set_capturing(ours, 1), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_destroy(ours), CCMR_ERROR_CAPTURING);
+    cr_assert_eq(ccmr_stream_set_capturing(ours, 0), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_destroy(ours), CCMR_SUCCESS);
     cr_assert_eq(ccmr_stream_register(stream), CCMR_SUCCESS);
     cr_assert_eq(ccmr_stream_set_capturing(stream, 1), CCMR_SUCCESS);
+    cr_assert_eq(ccmr_stream_retire(stream), CCMR_ERROR_CAPTURING);
+    cr_assert_not_null(ccmr__stream_find(stream));
+    cr_assert_eq(ccmr__stream_check(stream, device), CCMR_ERROR_CAPTURING);
+    cr_assert_eq(ccmr_stream_set_capturing(stream, 0), CCMR_SUCCESS);
     cr_assert_eq(ccmr_stream_retire(stream), CCMR_SUCCESS);
     cr_assert_eq(ccmr_stream_register(stream), CCMR_SUCCESS);
     cr_assert_eq(ccmr__stream_check(stream, device), CCMR_SUCCESS);
