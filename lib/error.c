@@ -37,6 +37,7 @@ static ccmr_error_detail *detail_start(ccmr_status status)
     detail->reserved = CCMR_BYTES_UNKNOWN;
     detail->largest_free = CCMR_BYTES_UNKNOWN;
     detail->pending = CCMR_BYTES_UNKNOWN;
+    detail->pinned = CCMR_BYTES_UNKNOWN;
     return detail;
 }
 

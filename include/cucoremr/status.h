@@ -91,6 +91,7 @@ typedef struct ccmr_error_detail {
     size_t reserved;           /**< bytes taken from upstream or the driver */
     size_t largest_free;       /**< largest free run */
     size_t pending;            /**< bytes freed but waiting for streams */
+    size_t pinned;             /**< bytes freed but kept in place by pins */
 } ccmr_error_detail;
 
 /** A byte count that is not known. @since 0.1 */

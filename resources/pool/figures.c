@@ -61,6 +61,19 @@ ccmr_status ccmr__pool_stats(void *object, ccmr_stats *stats)
     return CCMR_SUCCESS;
 }
 
+/* What would help is not seen from the other numbers. */
+static void tell_pins(ccmr_error_detail *detail)
+{
+    char last[sizeof(detail->message)];
+
+    if (detail->pinned != 0) {
+        (void)snprintf(last, sizeof(last), "%s", detail->message);
+        (void)snprintf(detail->message, sizeof(detail->message),
+                       "%.190s; %zu bytes that are free are pinned", last,
+                       detail->pinned);
+    }
+}
+
 void ccmr__pool_explain(ccmr__pool *pool, size_t bytes)
 {
     ccmr_error_detail *detail = ccmr__error();
@@ -82,6 +95,8 @@ void ccmr__pool_explain(ccmr__pool *pool, size_t bytes)
     detail->live = reserved > free_bytes ? reserved - free_bytes : 0;
     detail->largest_free = largest_free(pool);
     detail->pending = ccmr__pool_pending(pool);
+    detail->pinned = ccmr__pool_pinned_free(pool);
+    tell_pins(detail);
     if (detail->limit == 0 || detail->limit == CCMR_BYTES_UNKNOWN) {
         detail->limit = hard != 0 ? hard : pool->device->total_bytes;
     }

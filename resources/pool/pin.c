@@ -289,22 +289,46 @@ static size_t pinned_in(ccmr__pool *pool, const ccmr__pool_extent *extent)
                : 0;
 }
 
-size_t ccmr__pool_pinned_bytes(ccmr__pool *pool)
+/* Of what is free in a lane; a graph's is not. */
+static size_t pinned_of(ccmr__pool *pool, ccmr__pool_lane *lane, int finished)
 {
-    ccmr__pool_lane *lane = pool->common;
     const ccmr__pool_extent *extent;
     size_t bytes = 0;
 
     ccmr__pool_lane_lock(lane);
-    for (extent = ccmr__pool_first(&lane->set); extent != NULL;
-         extent = ccmr__pool_next(&lane->set, extent)) {
+    extent = lane->kept ? NULL : ccmr__pool_first(&lane->set);
+    for (; extent != NULL; extent = ccmr__pool_next(&lane->set, extent)) {
         ccmr__pool_waits waits = extent->waits;
 
-        if (ccmr__pool_settled(&waits)) {
+        if (!finished || ccmr__pool_settled(&waits)) {
             bytes += pinned_in(pool, extent);
         }
     }
     ccmr__pool_lane_unlock(lane);
+    return bytes;
+}
+
+size_t ccmr__pool_pinned_bytes(ccmr__pool *pool)
+{
+    return pinned_of(pool, pool->common, 1);
+}
+
+size_t ccmr__pool_pinned_free(ccmr__pool *pool)
+{
+    ccmr__pool_lane *lane =
+        atomic_load_explicit(&pool->lanes, memory_order_acquire);
+    size_t bytes;
+
+    (void)pthread_mutex_lock(&pool->pinning);
+    bytes = pool->pins.count; /* whoever pins nothing pays for nothing */
+    (void)pthread_mutex_unlock(&pool->pinning);
+    if (bytes == 0) {
+        return 0;
+    }
+    bytes = pinned_of(pool, pool->common, 0);
+    for (; lane != NULL; lane = lane->next) {
+        bytes += pinned_of(pool, lane, 0);
+    }
     return bytes;
 }
 

@@ -43,6 +43,8 @@ ccmr_status ccmr__pool_unpin_memory(void *object, void *ptr, size_t bytes);
 
 /** Free bytes that could go, were they not pinned. */
 size_t ccmr__pool_pinned_bytes(ccmr__pool *pool);
+/** The same of all that is free, finished or not, in any lane. */
+size_t ccmr__pool_pinned_free(ccmr__pool *pool);
 
 /** Do pins and what they pin agree? 1 or 0. Under `pinning`. */
 int ccmr__pool_pins_audit(ccmr__pool *pool);

@@ -123,6 +123,9 @@ Test(pool_pin, a_handle_does_not_move)
     BAD(ccmr_resource_allocate(made, 2 * UNIT, 0, LEGACY, &ptr),
         CCMR_ERROR_LIMIT_EXCEEDED);
     cr_assert_eq(ccmr_last_error()->largest_free, UNIT);
+    cr_assert_eq(ccmr_last_error()->pinned, UNIT);
+    cr_assert_not_null(strstr(ccmr_last_error()->message, "; 2097152 bytes"),
+                       "%s", ccmr_last_error()->message);
     /* In its place it serves. */
     cr_assert_eq(take(made, UNIT), blocks[1]);
     give_finished(blocks[1], UNIT);
@@ -131,6 +134,37 @@ Test(pool_pin, a_handle_does_not_move)
     give_finished(ptr, 2 * UNIT);
     give_finished(blocks[0], UNIT);
     give_finished(blocks[2], UNIT);
+}
+
+/* By segments, and in another lane, where work uses it: as far as is known. */
+Test(pool_pin, an_out_of_memory_tells_what_is_pinned)
+{
+    ccmr_stream busy = leaf_stream(0);
+    char *blocks[3];
+    void *ptr = NULL;
+    int i;
+
+    make("pool hard=6MiB | device_plain");
+    for (i = 0; i < 3; i++) {
+        blocks[i] = take(made, UNIT);
+    }
+    BAD(ccmr_resource_allocate(made, UNIT, 0, LEGACY, &ptr),
+        CCMR_ERROR_LIMIT_EXCEEDED);
+    cr_assert_eq(ccmr_last_error()->pinned, 0u);
+    cr_assert_null(strstr(ccmr_last_error()->message, "pinned"));
+    GOOD(ccmr_resource_pin(made, blocks[1], UNIT));
+    GOOD(ccmr_resource_pin(made, blocks[2], 1));
+    give_finished(blocks[1], UNIT);
+    GOOD(ccmr_resource_deallocate(made, blocks[2], UNIT, 0, busy));
+    BAD(ccmr_resource_allocate(made, 2 * UNIT, 0, LEGACY, &ptr),
+        CCMR_ERROR_LIMIT_EXCEEDED);
+    cr_assert_eq(ccmr_last_error()->pinned, 2 * UNIT, "%s",
+                 ccmr_last_error()->message);
+    GOOD(ccmr_resource_unpin(made, blocks[1], UNIT));
+    GOOD(ccmr_resource_unpin(made, blocks[2], 1));
+    ptr = take(made, 2 * UNIT);
+    give_finished(ptr, 2 * UNIT);
+    give_finished(blocks[0], UNIT);
 }
 
 /* The others beside it are found, and what is in it is not lost. */

@@ -102,6 +102,7 @@ Test(status, a_failure_starts_anew)
     cr_assert_eq(detail->reserved, CCMR_BYTES_UNKNOWN);
     cr_assert_eq(detail->largest_free, CCMR_BYTES_UNKNOWN);
     cr_assert_eq(detail->pending, CCMR_BYTES_UNKNOWN);
+    cr_assert_eq(detail->pinned, CCMR_BYTES_UNKNOWN);
     cr_assert_eq(detail->device, -1);
     cr_assert_eq(detail->resource[0], '\0');
     cr_assert_null(detail->driver_call);
