@@ -364,7 +364,8 @@ ccmr_resource_stats(ccmr_resource *resource, ccmr_stats *stats);
  * event is recorded now; the stream may go afterwards).
  * CCMR_ERROR_NOT_SUPPORTED where the resource does not offer it: of those of
  * 0.1 the pool does, and adaptors that keep no blocks (limiting, logging,
- * statistics, tracking) pass it on. ccmr_buffer_note_use() works over every resource of a device.
+ * statistics, tracking) pass it on. ccmr_buffer_note_use() works over every
+ * resource of a device.
  * @since 0.1
  */
 CCMR_API CCMR_NODISCARD ccmr_status
@@ -372,7 +373,10 @@ ccmr_resource_note_use(ccmr_resource *resource, void *ptr, ccmr_stream stream);
 
 /**
  * The block's free must also wait for what will be enqueued on `stream` until
- * then; the stream must be registered, or alive at that time.
+ * then; the stream must be registered, or alive at that time. A free while the
+ * stream captures is refused with CCMR_ERROR_CAPTURING; one that is not
+ * registered must not begin to during the free. For the per-thread token the
+ * thread that held the block has to free it: CCMR_ERROR_WRONG_THREAD.
  * CCMR_ERROR_NOT_SUPPORTED where the resource does not offer it, as
  * ccmr_resource_note_use().
  * @since 0.1

@@ -212,6 +212,56 @@ ccmr_status ccmr__pool_record_held(ccmr__pool *pool, ccmr__pool_lane *lane,
 
 /* ---- the free -------------------------------------------------------------------- */
 
+static ccmr_status refuse_capturing(void)
+{
+    return ccmr__fail(CCMR_ERROR_CAPTURING,
+                      "a stream that the block is held for is capturing a "
+                      "graph; it can be freed when that has ended");
+}
+
+/* Is it of the per-thread token, as another thread means it? */
+static int is_other_threads(const ccmr__pool_lane *lane)
+{
+    ccmr__pool *pool = lane->pool;
+    ccmr__stream_use use;
+    uint64_t id;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    id = lane->id;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return ccmr__stream_resolve(CCMR_STREAM_PER_THREAD, pool->device, &use) ==
+               CCMR_SUCCESS &&
+           use.id != id;
+}
+
+/* An event of a held use. On a stream that captures it would become the
+ * graph's, and the free's stream by its wait, too. A registered stream is
+ * borrowed, so that no capture begins meanwhile. */
+static ccmr_status record_use(const ccmr__pool_note *note)
+{
+    ccmr__pool_lane *lane = note->lane;
+    ccmr_status status = ccmr__pool_record_own(lane);
+
+    if (status != CCMR_ERROR_BUSY) {
+        return status;
+    }
+    if (note->stream == CCMR_STREAM_PER_THREAD && is_other_threads(lane)) {
+        return ccmr__fail(CCMR_ERROR_WRONG_THREAD,
+                          "the block is held for another thread's per-thread "
+                          "default stream: that thread has to free it");
+    }
+    if (ccmr__stream_is_token(note->stream) ||
+        atomic_load_explicit(&lane->record, memory_order_relaxed) != NULL) {
+        return refuse_capturing();
+    }
+    status = ccmr__stream_check_capture(note->stream);
+    if (status == CCMR_ERROR_CAPTURING) {
+        return refuse_capturing();
+    }
+    return status == CCMR_SUCCESS ? ccmr__pool_record(lane, note->stream)
+                                  : status;
+}
+
 /* In a scope: what a free of this moment waits for. A held use gets its event,
  * and stays held: should the free be refused, a later one waits for more. */
 static ccmr_status number_now(const ccmr__pool_note *note, uint64_t *number)
@@ -221,7 +271,7 @@ static ccmr_status number_now(const ccmr__pool_note *note, uint64_t *number)
         return CCMR_SUCCESS;
     }
     *number = next_number(note->lane);
-    return ccmr__pool_record(note->lane, note->stream);
+    return record_use(note);
 }
 
 /* In a scope: the free's stream waits for one use. */

@@ -165,6 +165,83 @@ Test(pool_use, ready_with_noted_uses)
     ready_with_a_use(1);
 }
 
+/* An event on a stream that captures would be the graph's, and by waiting for
+ * it so would be the stream of the free. */
+static void held_for_a_capture(ccmr_stream user, int known)
+{
+    ccmr_stream other = registered();
+    CUstreamCaptureStatus capturing;
+    CUgraph graph = NULL;
+    void *ptr = take_used(UNIT, other);
+
+    GOOD(ccmr_resource_hold_until_free(made, ptr, user));
+    cr_assert_eq(known, ccmr_stream_set_capturing(user, 1) == CCMR_SUCCESS);
+    cr_assert_eq(api.cuStreamBeginCapture(user, CU_STREAM_CAPTURE_MODE_GLOBAL),
+                 CUDA_SUCCESS);
+    BAD(ccmr_resource_deallocate(made, ptr, UNIT, 0, other),
+        CCMR_ERROR_CAPTURING);
+    BAD(ccmr_resource_deallocate(made, ptr, UNIT, 0, CCMR_STREAM_READY),
+        CCMR_ERROR_CAPTURING);
+    cr_assert_eq(api.cuStreamIsCapturing(other, &capturing), CUDA_SUCCESS);
+    cr_assert_eq(capturing, CU_STREAM_CAPTURE_STATUS_NONE);
+    cr_assert_eq(api.cuStreamEndCapture(user, &graph), CUDA_SUCCESS);
+    cr_assert_eq(api.cuGraphDestroy(graph), CUDA_SUCCESS);
+    if (known) {
+        GOOD(ccmr_stream_set_capturing(user, 0));
+    }
+    give_on(ptr, UNIT, other);
+    GOOD(ccmr_stream_destroy(other));
+}
+
+Test(pool_use, held_for_a_stream_that_captures)
+{
+    ccmr_stream known = registered();
+    ccmr_stream unknown = leaf_stream(0);
+
+    make("pool | device_plain");
+    held_for_a_capture(known, 1);
+    held_for_a_capture(unknown, 0);
+    GOOD(ccmr_stream_destroy(known));
+}
+
+typedef struct holder {
+    pthread_barrier_t turn;
+    ccmr_stream stream;
+    void *ptr;
+} holder;
+
+static void *hold_and_free(void *argument)
+{
+    holder *self = argument;
+
+    GOOD(ccmr_resource_hold_until_free(made, self->ptr,
+                                       CCMR_STREAM_PER_THREAD));
+    (void)pthread_barrier_wait(&self->turn);
+    (void)pthread_barrier_wait(&self->turn);
+    give_on(self->ptr, UNIT, self->stream);
+    return NULL;
+}
+
+/* An event of this thread's stream would say nothing about that of the other.
+ */
+Test(pool_use, held_for_another_threads_stream)
+{
+    holder self = {.stream = registered()};
+    pthread_t thread;
+
+    make("pool | device_plain");
+    self.ptr = take_used(UNIT, self.stream);
+    cr_assert_eq(pthread_barrier_init(&self.turn, NULL, 2), 0);
+    cr_assert_eq(pthread_create(&thread, NULL, hold_and_free, &self), 0);
+    (void)pthread_barrier_wait(&self.turn);
+    BAD(ccmr_resource_deallocate(made, self.ptr, UNIT, 0, self.stream),
+        CCMR_ERROR_WRONG_THREAD);
+    (void)pthread_barrier_wait(&self.turn);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+    (void)pthread_barrier_destroy(&self.turn);
+    GOOD(ccmr_stream_destroy(self.stream));
+}
+
 /* A request that cannot be served leaves no more reserved than before. */
 static void refused_without_a_trace(const char *text)
 {
