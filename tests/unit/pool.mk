@@ -21,6 +21,7 @@ criterion_tests += \
 	tests/unit/pool_audit_test \
 	tests/unit/pool_extent_random_test \
 	tests/unit/pool_extent_test \
+	tests/unit/pool_figures_test \
 	tests/unit/pool_quick_test \
 	tests/unit/pool_streams_test \
 	tests/unit/pool_test \
@@ -62,7 +63,13 @@ tests_unit_pool_use_test_SOURCES = tests/unit/pool_use_test.c
 tests_unit_pool_use_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_pool_use_test_LDADD = $(LDADD) $(CRITERION_LIBS)
 
-tests_unit_pool_test_SOURCES = tests/unit/pool_test.c \
+tests_unit_pool_figures_test_SOURCES = tests/unit/pool_figures_test.c \
+	tests/support/puppet.c tests/support/puppet.h \
+	tests/unit/pool_alone.h
+tests_unit_pool_figures_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+tests_unit_pool_figures_test_LDADD = $(LDADD) $(CRITERION_LIBS)
+
+tests_unit_pool_test_SOURCES = tests/unit/pool_alone.h tests/unit/pool_test.c \
 	tests/support/puppet.c tests/support/puppet.h
 tests_unit_pool_test_CPPFLAGS = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 tests_unit_pool_test_LDADD = $(LDADD) $(CRITERION_LIBS)
