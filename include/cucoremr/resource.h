@@ -477,6 +477,9 @@ CCMR_API ccmr_status ccmr_resource_unpin(ccmr_resource *resource, void *ptr,
  * A pool (made with `export=handle`) pins what it exported: until
  * ccmr_resource_unpin(ptr, place->bytes), when nobody has it imported any more.
  * Whoever imports it can reach all of the handle, other blocks included.
+ * A block of `virtual` is all of its handle, and has more of them once it has
+ * grown. CCMR_ERROR_INVALID_POINTER: no live block; CCMR_ERROR_INVALID_SIZE:
+ * more bytes than the block has, where the resource keeps its size.
  * CCMR_ERROR_NOT_SUPPORTED where the resource does not offer it (`virtual` and
  * `pool` do) or lacks the kind. Any thread.
  * @since 0.1

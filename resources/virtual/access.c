@@ -158,28 +158,92 @@ ccmr_status ccmr__virtual_set_access(void *object, int device, int granted)
 
 /* ---- export ---------------------------------------------------------- */
 
-/* Under the lock of the books: the only handle behind an address. */
-static ccmr_status find_piece(const ccmr__virtual *self, const void *ptr,
-                              const ccmr__piece **piece)
+/* What is to be exported, and where it was found. */
+typedef struct wanted {
+    uintptr_t address;
+    size_t bytes; /* 0: all of the only handle of what begins there */
+    unsigned kind;
+    void *handle;
+    size_t handle_size;
+    /* [out] */
+    const ccmr__piece *piece;
+    size_t offset; /* of the address in it */
+} wanted;
+
+static ccmr_status fail_unknown(const wanted *of, const char *what)
 {
-    uintptr_t address = (uintptr_t)ptr;
+    return ccmr__fail(CCMR_ERROR_INVALID_POINTER,
+                      "export: %p is not %s a live block or a commit",
+                      (void *)of->address, what);
+}
+
+/* Under the lock of the books: the only handle behind an address. */
+static ccmr_status find_whole(const ccmr__virtual *self, wanted *of)
+{
     const ccmr__virtual_block *block =
-        (const ccmr__virtual_block *)ccmr__tree_find(&self->blocks, address);
+        (const ccmr__virtual_block *)ccmr__tree_find(&self->blocks,
+                                                     of->address);
     const ccmr__mapping *mapping =
-        (const ccmr__mapping *)ccmr__tree_find(&self->mappings, address);
+        (const ccmr__mapping *)ccmr__tree_find(&self->mappings, of->address);
 
     if (block == NULL && mapping == NULL) {
-        return ccmr__fail(CCMR_ERROR_INVALID_POINTER,
-                          "export: %p is not the address of a live block or "
-                          "of a commit",
-                          ptr);
+        return fail_unknown(of, "the address of");
     }
-    *piece = block != NULL ? block->pieces : mapping->piece;
-    if ((*piece)->next != NULL) {
+    of->piece = block != NULL ? block->pieces : mapping->piece;
+    if (of->piece->next != NULL) {
         return ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
                           "export: the block at %p has grown and is more than "
-                          "one handle",
-                          ptr);
+                          "one handle: ccmr_resource_export_block() exports "
+                          "one at a time",
+                          (void *)of->address);
+    }
+    return CCMR_SUCCESS;
+}
+
+/* The handle of a block that an offset lies in. The last one comes first. */
+static void find_in_block(const ccmr__virtual_block *block, wanted *of)
+{
+    size_t offset = of->address - block->range.node.address;
+    size_t start = block->mapped;
+
+    for (of->piece = block->pieces; of->piece != NULL;
+         of->piece = of->piece->next) {
+        start -= of->piece->bytes;
+        if (offset >= start) {
+            break;
+        }
+    }
+    of->offset = offset - start;
+}
+
+/* Under the lock of the books: the handle that an address lies in, of a block
+ * (or a commit) that has all of the bytes. */
+static ccmr_status find_part(const ccmr__virtual *self, wanted *of)
+{
+    const ccmr__virtual_block *block =
+        (const ccmr__virtual_block *)ccmr__tree_last(&self->blocks,
+                                                     of->address);
+    const ccmr__mapping *mapping =
+        (const ccmr__mapping *)ccmr__tree_last(&self->mappings, of->address);
+    size_t left;
+
+    if (block != NULL &&
+        of->address - block->range.node.address < block->bytes) {
+        left = block->bytes - (of->address - block->range.node.address);
+        find_in_block(block, of);
+    } else if (mapping != NULL &&
+               of->address - mapping->node.address < mapping->piece->bytes) {
+        of->piece = mapping->piece;
+        of->offset = of->address - mapping->node.address;
+        left = of->piece->bytes - of->offset;
+    } else {
+        return fail_unknown(of, "in");
+    }
+    if (of->bytes > left) {
+        return ccmr__fail(CCMR_ERROR_INVALID_SIZE,
+                          "export: %zu bytes at %p, of which the block has "
+                          "%zu",
+                          of->bytes, (void *)of->address, left);
     }
     return CCMR_SUCCESS;
 }
@@ -222,46 +286,41 @@ static ccmr_status keep_private(int fd)
 }
 
 /* In the device's context, with `access` held alone: the piece stays. */
-static ccmr_status export_piece(ccmr__virtual *self, const void *ptr,
-                                unsigned kind, void *handle,
-                                size_t handle_size, size_t *bytes)
+static ccmr_status export_piece(ccmr__virtual *self, wanted *of, size_t *whole)
 {
     union {
         int fd;
         CUmemFabricHandle fabric;
     } got;
-    const ccmr__piece *piece = NULL;
     ccmr_status status;
     CUresult res;
 
     (void)pthread_mutex_lock(&self->books);
-    status = find_piece(self, ptr, &piece);
+    status = of->bytes == 0 ? find_whole(self, of) : find_part(self, of);
     if (status == CCMR_SUCCESS) {
-        *bytes = piece->bytes;
+        *whole = of->piece->bytes;
     }
     (void)pthread_mutex_unlock(&self->books);
     if (status != CCMR_SUCCESS) {
         return status;
     }
     res = CCMR__CU(cuMemExportToShareableHandle)(
-        &got, piece->handle, (CUmemAllocationHandleType)kind, 0);
+        &got, of->piece->handle, (CUmemAllocationHandleType)of->kind, 0);
     if (res != CUDA_SUCCESS) {
         return ccmr__fail_driver((int)res, "cuMemExportToShareableHandle");
     }
-    if (kind == CCMR_HANDLE_POSIX_FD) {
+    if (of->kind == CCMR_HANDLE_POSIX_FD) {
         status = keep_private(got.fd);
     }
     if (status == CCMR_SUCCESS) {
-        memcpy(handle, &got, handle_size);
+        memcpy(of->handle, &got, of->handle_size);
     }
     return status;
 }
 
-static ccmr_status export_whole(ccmr__virtual *self, const void *ptr,
-                                unsigned kind, void *handle,
-                                size_t handle_size, size_t *bytes)
+static ccmr_status export_found(ccmr__virtual *self, wanted *of, size_t *whole)
 {
-    ccmr_status status = check_kind(self, kind, handle_size);
+    ccmr_status status = check_kind(self, of->kind, of->handle_size);
     ccmr__scope scope;
 
     if (status == CCMR_SUCCESS) {
@@ -271,7 +330,7 @@ static ccmr_status export_whole(ccmr__virtual *self, const void *ptr,
         return status;
     }
     (void)pthread_rwlock_wrlock(&self->access);
-    status = export_piece(self, ptr, kind, handle, handle_size, bytes);
+    status = export_piece(self, of, whole);
     (void)pthread_rwlock_unlock(&self->access);
     ccmr__scope_leave(&scope);
     return status;
@@ -280,9 +339,13 @@ static ccmr_status export_whole(ccmr__virtual *self, const void *ptr,
 ccmr_status ccmr__virtual_export_handle(void *object, void *ptr, unsigned kind,
                                         void *handle, size_t handle_size)
 {
-    size_t bytes;
+    wanted of = {.address = (uintptr_t)ptr,
+                 .kind = kind,
+                 .handle = handle,
+                 .handle_size = handle_size};
+    size_t whole;
 
-    return export_whole(object, ptr, kind, handle, handle_size, &bytes);
+    return export_found(object, &of, &whole);
 }
 
 ccmr_status ccmr__virtual_export_block(void *object, void *ptr, size_t bytes,
@@ -290,13 +353,19 @@ ccmr_status ccmr__virtual_export_block(void *object, void *ptr, size_t bytes,
                                        size_t handle_size,
                                        ccmr_export_place *place)
 {
+    wanted of = {.address = (uintptr_t)ptr,
+                 .bytes = bytes,
+                 .kind = kind,
+                 .handle = handle,
+                 .handle_size = handle_size};
     size_t whole;
-    ccmr_status status =
-        export_whole(object, ptr, kind, handle, handle_size, &whole);
+    ccmr_status status = export_found(object, &of, &whole);
 
     if (status == CCMR_SUCCESS) {
-        place->offset = 0;
-        place->bytes = bytes < whole ? bytes : whole;
+        size_t left = whole - of.offset;
+
+        place->offset = of.offset;
+        place->bytes = bytes < left ? bytes : left;
         place->handle_bytes = whole;
     }
     return status;

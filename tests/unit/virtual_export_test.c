@@ -103,6 +103,73 @@ Test(virtual_export, exports_commits)
     GOOD(ops->unreserve(memory->self, base, 8 * UNIT));
 }
 
+static ccmr_status export_part(void *ptr, size_t bytes, int *fd,
+                               ccmr_export_place *place)
+{
+    *place = (ccmr_export_place){.size = sizeof(*place)};
+    return ccmr_resource_export_block(memory, ptr, bytes, CCMR_HANDLE_POSIX_FD,
+                                      fd, sizeof(*fd), place);
+}
+
+static void check_part(void *ptr, size_t bytes, size_t offset, size_t part,
+                       size_t whole)
+{
+    ccmr_export_place place;
+    int fd = -1;
+
+    GOOD(export_part(ptr, bytes, &fd, &place));
+    cr_assert_eq(close(fd), 0);
+    cr_assert_eq(place.offset, offset, "%zu", place.offset);
+    cr_assert_eq(place.bytes, part, "%zu", place.bytes);
+    cr_assert_eq(place.handle_bytes, whole, "%zu", place.handle_bytes);
+}
+
+/* From anywhere in a block, to its end and no further. */
+Test(virtual_export, exports_parts_of_a_block)
+{
+    ccmr_export_place place;
+    char *block;
+    void *ptr;
+    int fd = -7;
+
+    GOOD(ccmr_resource_allocate(memory, 3 * MIB, 0, stream, &ptr));
+    block = ptr;
+    check_part(block, 3 * MIB, 0, 3 * MIB, 2 * UNIT);
+    check_part(block + 5000, 3 * MIB - 5000, 5000, 3 * MIB - 5000, 2 * UNIT);
+    check_part(block + 3 * MIB - 1, 1, 3 * MIB - 1, 1, 2 * UNIT);
+    REFUSED(export_part(block, 3 * MIB + 1, &fd, &place), INVALID_SIZE,
+            "has 3145728");
+    REFUSED(export_part(block + 1, 3 * MIB, &fd, &place), INVALID_SIZE,
+            "has 3145727");
+    REFUSED(export_part(block, (size_t)1 << 40, &fd, &place), INVALID_SIZE,
+            "has 3145728");
+    REFUSED(export_part(block + 3 * MIB, 1, &fd, &place), INVALID_POINTER,
+            "not in");
+    REFUSED(export_part(block - 1, 1, &fd, &place), INVALID_POINTER, "not in");
+    cr_assert_eq(fd, -7);
+    GOOD(ccmr_resource_deallocate(memory, ptr, 3 * MIB, 0, stream));
+    REFUSED(export_part(block, 1, &fd, &place), INVALID_POINTER, "not in");
+}
+
+/* A handle a call, each where the one before ended. */
+Test(virtual_export, exports_a_block_that_has_grown)
+{
+    char *block;
+    void *ptr;
+    int fd = -1;
+
+    GOOD(ccmr_resource_allocate(memory, UNIT, 0, stream, &ptr));
+    block = ptr;
+    GOOD(ccmr_resource_grow(memory, ptr, UNIT, 4 * UNIT, stream));
+    GOOD(ccmr_resource_grow(memory, ptr, 4 * UNIT, 4 * UNIT + 1, stream));
+    REFUSED(export_fd(block, &fd), NOT_SUPPORTED, "export_block");
+    check_part(block, 4 * UNIT + 1, 0, UNIT, UNIT);
+    check_part(block + UNIT, 3 * UNIT + 1, 0, 3 * UNIT, 3 * UNIT);
+    check_part(block + 4 * UNIT, 1, 0, 1, UNIT);
+    check_part(block + 2 * UNIT, 2 * UNIT, UNIT, 2 * UNIT, 3 * UNIT);
+    GOOD(ccmr_resource_deallocate(memory, ptr, 4 * UNIT + 1, 0, stream));
+}
+
 Test(virtual_export, refuses_what_cannot_go)
 {
     ccmr_resource *plain;
