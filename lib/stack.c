@@ -5,6 +5,7 @@
 #include "lib/stack.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/error.h"
 #include "lib/kind.h"
@@ -25,6 +26,43 @@ static size_t gather(const ccmr__stack_tree *tree,
         upstreams[count++] = over;
     }
     return count;
+}
+
+/* Where a message says `name=`; NULL: nowhere. */
+static const char *named_in(const char *message, const char *name)
+{
+    size_t length = strlen(name);
+    const char *at = strstr(message, name);
+
+    while (at != NULL &&
+           (at[length] != '=' || (at != message && at[-1] != ' '))) {
+        at = strstr(at + 1, name);
+    }
+    return at;
+}
+
+/*
+ * What a refusal is about, as an offset in the text: the value that it speaks
+ * of first, as `name=`, if the text gives it; else the resource.
+ */
+static size_t culprit(const ccmr__stack_node *node)
+{
+    const char *message = ccmr_last_error()->message;
+    size_t count = ccmr__kind_option_count(node->kind);
+    const char *first = NULL;
+    size_t place = node->at;
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        const char *at = named_in(message, node->kind->options[i].name);
+
+        if (at != NULL && node->values[i].given &&
+            (first == NULL || at < first)) {
+            first = at;
+            place = node->places[i];
+        }
+    }
+    return place;
 }
 
 /*
@@ -54,7 +92,7 @@ static ccmr_status call_create(ccmr__stack_node *node,
         (void)ccmr__fail(status, "creating %s failed: %s", node->kind->name,
                          ccmr_status_text(status));
     }
-    ccmr__error()->column = (int)node->at + 1;
+    ccmr__error()->column = (int)culprit(node) + 1;
     ccmr__error_name_resource(node->kind->name);
     return status;
 }

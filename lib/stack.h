@@ -53,6 +53,7 @@ typedef struct ccmr__stack_node {
     struct ccmr__stack_node *next;
     size_t count;               /* of upstreams, without the one given */
     ccmr_resource *resource;    /* once made, until it is handed over */
+    size_t *places;             /* offsets of the values that are given */
     ccmr_option_value values[]; /* in the order of the kind's options */
 } ccmr__stack_node;
 

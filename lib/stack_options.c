@@ -133,6 +133,7 @@ static ccmr_status parse_option(ccmr__scan *scan, ccmr__stack_node *node)
     if (status != CCMR_SUCCESS) {
         return status;
     }
+    node->places[i] = (size_t)(at - scan->text);
     return set_value(scan, kind, option, text, at, &node->values[i]);
 }
 

@@ -81,12 +81,14 @@ static ccmr_status add_node(parser *p, ccmr__stack_node *parent,
                                "the text has more than %d resources",
                                CCMR__STACK_RESOURCES);
     }
-    node = calloc(1, sizeof(*node) + count * sizeof(node->values[0]));
+    node = calloc(1, sizeof(*node) + count * (sizeof(node->values[0]) +
+                                              sizeof(node->places[0])));
     if (node == NULL) {
         return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
                           "no memory to parse a stack text");
     }
     node->kind = kind;
+    node->places = (size_t *)&node->values[count];
     node->at = (size_t)(at - p->scan.text);
     node->before = tree->newest;
     tree->newest = node;

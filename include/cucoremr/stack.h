@@ -79,7 +79,8 @@ struct ccmr_kind {
     /**
      * Make one. `values` are in the order of `options`; `upstreams` are
      * borrowed: retain what is kept. On an error nothing was made, and
-     * ccmr_error_set() may have said why.
+     * ccmr_error_set() may have said why; where that says `name=` of an option,
+     * the error's column is that of its value.
      */
     ccmr_status (*create)(const ccmr_kind *kind,
                           const ccmr_option_value *values,

@@ -215,7 +215,7 @@ static ccmr_status mute_create(const ccmr_kind *kind,
     return make(&mute_ops, kind, values, upstreams, count, resource);
 }
 
-enum { REFUSE_SAID, REFUSE_UNSAID, REFUSE_NOTHING };
+enum { REFUSE_SAID, REFUSE_UNSAID, REFUSE_NOTHING, REFUSE_NAMED };
 
 static ccmr_status refuse_create(const ccmr_kind *kind,
                                  const ccmr_option_value *values,
@@ -232,6 +232,9 @@ static ccmr_status refuse_create(const ccmr_kind *kind,
                               "as it was told to");
     case REFUSE_UNSAID:
         return CCMR_ERROR_OUT_OF_HOST_MEMORY;
+    case REFUSE_NAMED:
+        return ccmr_error_set(CCMR_ERROR_INVALID_ARGUMENT, 0,
+                              "not somehow=this: how=named will not do");
     default:
         return CCMR_SUCCESS; /* and no resource */
     }
@@ -266,7 +269,8 @@ static const ccmr_option needy_options[] = {
 };
 
 static const ccmr_option refuse_options[] = {
-    {"how", CCMR_OPTION_CHOICE, "said", "said|unsaid|nothing", "which way"},
+    {"how", CCMR_OPTION_CHOICE, "said", "said|unsaid|nothing|named",
+     "which way"},
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 

@@ -406,6 +406,8 @@ Test(stack, creation_fails)
          CCMR_ERROR_OUT_OF_DEVICE_MEMORY, 27, "as it was told to"},
         {"over | refuse how=unsaid | leaf", CCMR_ERROR_OUT_OF_HOST_MEMORY, 8,
          "creating refuse failed: out of host memory"},
+        {"over | refuse how=named | leaf", CCMR_ERROR_INVALID_ARGUMENT, 19,
+         "how=named will not do"},
         {"over | refuse how=nothing | leaf", CCMR_ERROR_USER, 8,
          "creating refuse succeeded, but gave no resource"},
     };
