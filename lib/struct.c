@@ -79,3 +79,18 @@ ccmr_status ccmr__struct_check(const void *to, size_t minimum,
     memcpy(&size, to, sizeof(size));
     return check_minimum(size, minimum, what);
 }
+
+ccmr_status ccmr__struct_flags(const char *what, const ccmr__flag *flags,
+                               size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        if (flags[i].value != 0 && flags[i].value != 1) {
+            return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                              "%s: %s is %d: 0 or 1 is needed", what,
+                              flags[i].name, flags[i].value);
+        }
+    }
+    return CCMR_SUCCESS;
+}

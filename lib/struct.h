@@ -34,4 +34,15 @@ ccmr_status ccmr__struct_write(void *to, const void *from, size_t known,
 ccmr_status ccmr__struct_check(const void *to, size_t minimum,
                                const char *what);
 
+/** A member that says yes or no. */
+typedef struct ccmr__flag {
+    const char *name;
+    int value;
+} ccmr__flag;
+
+/** Members of a struct that was read: each is 0 or 1, so that other values can
+ * have a meaning one day. CCMR_ERROR_INVALID_ARGUMENT names the first other. */
+ccmr_status ccmr__struct_flags(const char *what, const ccmr__flag *flags,
+                               size_t count);
+
 #endif /* CCMR_LIB_STRUCT_H */

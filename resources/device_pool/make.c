@@ -239,6 +239,22 @@ static ccmr_status check_sizes(const ccmr__device *device,
     return CCMR_SUCCESS;
 }
 
+static ccmr_status check_flags(const ccmr_device_pool_options *made)
+{
+    const ccmr__flag flags[] = {
+        {"own", made->own},
+        {"release_threshold_set", made->release_threshold_set},
+        {"no_follow_event_dependencies", made->no_follow_event_dependencies},
+        {"no_opportunistic", made->no_opportunistic},
+        {"no_internal_dependencies", made->no_internal_dependencies},
+        {"no_guard", made->no_guard},
+        {"streams_registered", made->streams_registered},
+    };
+
+    return ccmr__struct_flags("ccmr_device_pool_options", flags,
+                              sizeof(flags) / sizeof(flags[0]));
+}
+
 static ccmr_status read_options(const ccmr_device_pool_options *from,
                                 const ccmr__device *device,
                                 ccmr_device_pool_options *made)
@@ -249,6 +265,9 @@ static ccmr_status read_options(const ccmr_device_pool_options *from,
     if (from != NULL) {
         status = ccmr__struct_read(made, sizeof(*made), from, sizeof(*made),
                                    "ccmr_device_pool_options");
+    }
+    if (status == CCMR_SUCCESS) {
+        status = check_flags(made);
     }
     if (status != CCMR_SUCCESS) {
         return status;

@@ -281,6 +281,11 @@ static ccmr_status read_options(const ccmr_logging_options *from,
     *options = (ccmr_logging_options){.size = sizeof(*options)};
     status = ccmr__struct_read(options, sizeof(*options), from,
                                sizeof(*options), "ccmr_logging_options");
+    if (status == CCMR_SUCCESS) {
+        const ccmr__flag flag = {"flush", options->flush};
+
+        status = ccmr__struct_flags("ccmr_logging_options", &flag, 1);
+    }
     if (status != CCMR_SUCCESS) {
         return status;
     }

@@ -338,11 +338,12 @@ static ccmr_status make(ccmr_resource *upstream, ccmr__device *device,
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    if (options->access == CCMR_POOL_ACCESS_HOST &&
+    if (options->access != CCMR_POOL_ACCESS_UPSTREAM &&
         !properties.host_accessible) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
-                          "pool: access=host: the host cannot touch memory of "
+                          "pool: access=%s: the host cannot touch memory of "
                           "%s",
+                          access_names[options->access],
                           ccmr_resource_name(upstream));
     }
     self = calloc(1, sizeof(*self));
@@ -372,10 +373,33 @@ err_memory:
     return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY, "no memory for a pool");
 }
 
+static ccmr_status check_export(const ccmr__pool *self)
+{
+    ccmr_properties properties = {.size = sizeof(properties)};
+    const char *below = ccmr_resource_name(self->upstream);
+
+    if (self->range == NULL || self->upstream->ops.export_handle == NULL) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: export=handle: %s directly below has no "
+                          "address range to export handles of",
+                          below);
+    }
+    if (ccmr_resource_describe(self->upstream, &properties) != CCMR_SUCCESS ||
+        properties.handle_kinds == CCMR_HANDLE_NONE) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: export=handle: %s directly below was made "
+                          "without handles that can be exported: its option "
+                          "export asks for them, as in %s export=posix_fd",
+                          below, below);
+    }
+    return CCMR_SUCCESS;
+}
+
 /* What depends on where the memory comes from: no option is without effect. */
 static ccmr_status __attribute__((noinline)) check_made(const ccmr__pool *self)
 {
     const ccmr__pool_options *options = &self->options;
+    ccmr_status status;
 
     if (options->handle != 0 && self->range == NULL) {
         return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
@@ -383,17 +407,16 @@ static ccmr_status __attribute__((noinline)) check_made(const ccmr__pool *self)
                           "to work on; memory of it comes in segments",
                           options->handle, ccmr_resource_name(self->upstream));
     }
+    if (!options->move && self->range == NULL) {
+        return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
+                          "pool: move=no: there is no address range of %s to "
+                          "work on, and nothing moves in segments",
+                          ccmr_resource_name(self->upstream));
+    }
     if (options->exported) {
-        ccmr_properties properties = {.size = sizeof(properties)};
-
-        if (self->range == NULL || self->upstream->ops.export_handle == NULL ||
-            ccmr_resource_describe(self->upstream, &properties) !=
-                CCMR_SUCCESS ||
-            properties.handle_kinds == CCMR_HANDLE_NONE) {
-            return ccmr__fail(CCMR_ERROR_INVALID_ARGUMENT,
-                              "pool: export=handle: %s directly below exports "
-                              "no handles of an address range",
-                              ccmr_resource_name(self->upstream));
+        status = check_export(self);
+        if (status != CCMR_SUCCESS) {
+            return status;
         }
     }
     if (options->reserve && self->host_access) {
@@ -469,6 +492,18 @@ static ccmr_status create(ccmr_resource *upstream, ccmr__device *device,
     return status;
 }
 
+static ccmr_status check_flags(const ccmr_pool_options *known)
+{
+    const ccmr__flag flags[] = {
+        {"streams_registered", known->streams_registered},
+        {"export_handles", known->export_handles},
+        {"capture_reserve", known->capture_reserve},
+    };
+
+    return ccmr__struct_flags("ccmr_pool_options", flags,
+                              sizeof(flags) / sizeof(flags[0]));
+}
+
 static ccmr_status read_options(const ccmr_pool_options *from,
                                 ccmr__pool_options *options)
 {
@@ -491,6 +526,10 @@ static ccmr_status read_options(const ccmr_pool_options *from,
                           : (unsigned)known.access > CCMR_POOL_ACCESS_STREAM
                               ? "options.access"
                               : "options.move");
+    }
+    status = check_flags(&known);
+    if (status != CCMR_SUCCESS) {
+        return status;
     }
     *options = (ccmr__pool_options){
         .initial = known.initial,

@@ -213,11 +213,18 @@ static const ccmr_resource_ops so_ops = {
 static ccmr_status read_options(const ccmr_stream_ordered_options *from,
                                 ccmr_stream_ordered_options *options)
 {
+    static const char what[] = "ccmr_stream_ordered_options";
+    ccmr_status status = CCMR_SUCCESS;
+    ccmr__flag flag = {.name = "streams_registered"};
+
     *options = (ccmr_stream_ordered_options){.size = sizeof(*options)};
-    return from == NULL ? CCMR_SUCCESS
-                        : ccmr__struct_read(options, sizeof(*options), from,
-                                            sizeof(*options),
-                                            "ccmr_stream_ordered_options");
+    if (from != NULL) {
+        status = ccmr__struct_read(options, sizeof(*options), from,
+                                   sizeof(*options), what);
+    }
+    flag.value = options->streams_registered;
+    return status == CCMR_SUCCESS ? ccmr__struct_flags(what, &flag, 1)
+                                  : status;
 }
 
 static ccmr_status make(ccmr_resource *upstream, ccmr__device *device,

@@ -300,10 +300,73 @@ Test(pool_use, options_without_a_meaning)
     BAD(ccmr_stack_create("pool access=host | device_plain", &none),
         CCMR_ERROR_INVALID_ARGUMENT);
     cr_assert(strstr(ccmr_last_error()->message, "access=host") != NULL);
+    BAD(ccmr_stack_create("pool access=stream | device_plain", &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert(strstr(ccmr_last_error()->message, "access=stream") != NULL);
+    BAD(ccmr_stack_create("pool access=stream | virtual", &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    BAD(ccmr_stack_create("pool move=no | device_plain", &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert(strstr(ccmr_last_error()->message, "move=no") != NULL);
+    BAD(ccmr_stack_create("pool move=no | limiting bytes=1GiB | virtual",
+                          &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    BAD(ccmr_stack_create("pool export=handle | virtual", &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert(strstr(ccmr_last_error()->message, "export=posix_fd") != NULL);
+    cr_assert_eq(ccmr_last_error()->column, 13);
+    BAD(ccmr_stack_create("limiting bytes=1GiB | pool soft=110 handle=4MiB "
+                          "move=yes | device_plain",
+                          &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert_eq(ccmr_last_error()->column, 44);
     BAD(ccmr_stack_create("pool soft=-5 | device_plain", &none),
         CCMR_ERROR_INVALID_ARGUMENT);
     cr_assert(strstr(ccmr_last_error()->message, "soft=-5") != NULL);
     cr_assert(none == NULL);
+}
+
+static void refuse_flag(ccmr_resource *upstream,
+                        const ccmr_pool_options *options, const char *name)
+{
+    ccmr_resource *none = NULL;
+
+    BAD(ccmr_pool_create(upstream, options, &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(ccmr_last_error()->message, name), "%s",
+                       ccmr_last_error()->message);
+    cr_assert(none == NULL);
+}
+
+/* So that other values can have a meaning one day. */
+Test(pool_use, flags_are_0_or_1)
+{
+    ccmr_pool_options options = {.size = sizeof(options)};
+    ccmr_stream_ordered_options ordered = {.size = sizeof(ordered),
+                                           .streams_registered = 2};
+    ccmr_device_pool_options driver = {.size = sizeof(driver), .no_guard = 7};
+    ccmr_logging_options log = {
+        .size = sizeof(log), .file = "/dev/null", .flush = -1};
+    ccmr_resource *plain;
+    ccmr_resource *none = NULL;
+
+    GOOD(ccmr_stack_create("device_plain", &plain));
+    options.streams_registered = 2;
+    refuse_flag(plain, &options, "streams_registered is 2");
+    options.streams_registered = 0;
+    options.export_handles = -1;
+    refuse_flag(plain, &options, "export_handles is -1");
+    options.export_handles = 0;
+    options.capture_reserve = 1 << 30;
+    refuse_flag(plain, &options, "capture_reserve");
+    BAD(ccmr_stream_ordered_create(plain, &ordered, &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    BAD(ccmr_device_pool_create(0, &driver, &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(ccmr_last_error()->message, "no_guard is 7"));
+    BAD(ccmr_logging_create(plain, &log, &none), CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert(none == NULL);
+    ccmr_resource_release(plain);
 }
 
 /* ---- sizes ------------------------------------------------------------------- */
