@@ -444,6 +444,9 @@ ccmr_resource_export_handle(ccmr_resource *resource, void *ptr, unsigned kind,
  * @param bytes  from there on in the block; a resource that keeps no sizes of
  *               blocks cannot know where it ends
  *
+ * A block that was freed is not to be pinned, which a resource that keeps no
+ * blocks cannot always see: such a pin is refused, or it counts like any other.
+ *
  * Pins of the same bytes are counted. The last reference's release takes them
  * along: end what was registered before. CCMR_ERROR_INVALID_POINTER: there is
  * no memory of the resource. CCMR_ERROR_NOT_SUPPORTED where the resource does

@@ -29,17 +29,21 @@ ccmr_status ccmr__pool_export_handle(void *object, void *ptr, unsigned kind,
                             "export=handle allows that");
 }
 
-/* The handle that an address lies in; it is pinned. */
-static void look(ccmr__pool_range *range, uintptr_t address, uintptr_t *base,
-                 size_t *bytes)
+/* The handle that an address lies in; it is pinned, unless somebody else ended
+ * that pin: then there may be none. 1 or 0. */
+static int look(ccmr__pool_range *range, uintptr_t address, uintptr_t *base,
+                size_t *bytes)
 {
     uint32_t page;
 
     ccmr__pool_range_lock(range);
     page = ccmr__pool_handle_at(range, ccmr__pool_page_of(range, address));
-    *base = ccmr__pool_page_address(range, page);
-    *bytes = range->runs[page].pages * range->unit;
+    if (page != CCMR__POOL_NO_PAGE) {
+        *base = ccmr__pool_page_address(range, page);
+        *bytes = range->runs[page].pages * range->unit;
+    }
     ccmr__pool_range_unlock(range);
+    return page != CCMR__POOL_NO_PAGE;
 }
 
 /* So many of the bytes as are in the first handle. They are pinned; another
@@ -54,10 +58,14 @@ static ccmr_status export_first(ccmr__pool *pool, void *ptr, size_t bytes,
     size_t part;
     ccmr_status status;
 
-    look(pool->range, (uintptr_t)ptr, &base, &whole);
+    if (!look(pool->range, (uintptr_t)ptr, &base, &whole)) {
+        return ccmr__fail(CCMR_ERROR_INVALID_POINTER,
+                          "export: the memory at %p was unpinned meanwhile",
+                          ptr);
+    }
     part = whole - ((uintptr_t)ptr - base);
     part = part < bytes ? part : bytes;
-    status = ccmr__pool_pin_memory(pool, ptr, part);
+    status = ccmr__pool_pin_for(pool, ptr, part, "export");
     if (status != CCMR_SUCCESS) {
         return status;
     }
@@ -89,7 +97,7 @@ ccmr_status ccmr__pool_export_block(void *object, void *ptr, size_t bytes,
                                         handle_size);
     }
     /* All of it has to be there, and stays while it is looked at. */
-    status = ccmr__pool_pin_memory(pool, ptr, bytes);
+    status = ccmr__pool_pin_for(pool, ptr, bytes, "export");
     if (status == CCMR_SUCCESS) {
         status =
             export_first(pool, ptr, bytes, kind, handle, handle_size, place);

@@ -179,7 +179,8 @@ static ccmr_status no_memory(void)
 }
 
 /* Under `pinning`. */
-static ccmr_status pin_new(ccmr__pool *pool, uintptr_t address, size_t bytes)
+static ccmr_status pin_new(ccmr__pool *pool, uintptr_t address, size_t bytes,
+                           const char *call)
 {
     ccmr__pool_pin *pin = malloc(sizeof(*pin));
 
@@ -189,8 +190,9 @@ static ccmr_status pin_new(ccmr__pool *pool, uintptr_t address, size_t bytes)
     if (!hold(pool, address, bytes)) {
         free(pin);
         return ccmr__fail(CCMR_ERROR_INVALID_POINTER,
-                          "pin: %zu bytes at %p are not in a live block",
-                          bytes, (void *)address);
+                          "%s: the pool has no memory at %p, or not for all "
+                          "of %zu bytes",
+                          call, (void *)address, bytes);
     }
     pin->address = address;
     pin->bytes = bytes;
@@ -202,7 +204,12 @@ static ccmr_status pin_new(ccmr__pool *pool, uintptr_t address, size_t bytes)
 
 ccmr_status ccmr__pool_pin_memory(void *object, void *ptr, size_t bytes)
 {
-    ccmr__pool *pool = object;
+    return ccmr__pool_pin_for(object, ptr, bytes, "pin");
+}
+
+ccmr_status ccmr__pool_pin_for(ccmr__pool *pool, const void *ptr, size_t bytes,
+                               const char *call)
+{
     ccmr_status status = CCMR_SUCCESS;
 
     (void)pthread_mutex_lock(&pool->pinning);
@@ -214,7 +221,7 @@ ccmr_status ccmr__pool_pin_memory(void *object, void *ptr, size_t bytes)
         if (pin != NULL) {
             pin->times++;
         } else {
-            status = pin_new(pool, (uintptr_t)ptr, bytes);
+            status = pin_new(pool, (uintptr_t)ptr, bytes, call);
         }
     }
     (void)pthread_mutex_unlock(&pool->pinning);

@@ -39,6 +39,9 @@ typedef struct ccmr__pool_pins {
 } ccmr__pool_pins;
 
 ccmr_status ccmr__pool_pin_memory(void *object, void *ptr, size_t bytes);
+/** The same, for another call that an error names. */
+ccmr_status ccmr__pool_pin_for(ccmr__pool *pool, const void *ptr, size_t bytes,
+                               const char *call);
 ccmr_status ccmr__pool_unpin_memory(void *object, void *ptr, size_t bytes);
 
 /** Free bytes that could go, were they not pinned. */

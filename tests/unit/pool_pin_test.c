@@ -426,6 +426,14 @@ Test(pool_pin, an_export_has_to_be_asked_for)
     BAD(ccmr_resource_export_handle(made, ptr, CCMR_HANDLE_POSIX_FD, &fd,
                                     sizeof(fd)),
         CCMR_ERROR_NOT_SUPPORTED);
+    BAD(export((char *)ptr + UNIT, 1000, &fd, &place),
+        CCMR_ERROR_INVALID_POINTER);
+    cr_assert_eq(strncmp(ccmr_last_error()->message, "export: ", 8), 0, "%s",
+                 ccmr_last_error()->message);
+    cr_assert_null(strstr(ccmr_last_error()->message, "live"));
+    BAD(ccmr_resource_pin(made, (char *)ptr + UNIT, 1000),
+        CCMR_ERROR_INVALID_POINTER);
+    cr_assert_eq(strncmp(ccmr_last_error()->message, "pin: ", 5), 0);
     /* What is refused is not pinned. */
     place = (ccmr_export_place){.size = sizeof(place)};
     BAD(ccmr_resource_export_block(made, ptr, UNIT, CCMR_HANDLE_FABRIC, &fd,
