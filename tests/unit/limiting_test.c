@@ -337,7 +337,7 @@ Test(limiting, as_text)
     BAD(ccmr_stack_create("limiting bytes=50% | host", &made),
         CCMR_ERROR_INVALID_ARGUMENT);
     cr_assert(strstr(ccmr_last_error()->message, "host") != NULL);
-    cr_assert_eq(ccmr_last_error()->column, 1);
+    cr_assert_eq(ccmr_last_error()->column, 16);
 }
 
 /* The percentage is of the upstream's device. */
