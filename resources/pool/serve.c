@@ -391,7 +391,9 @@ static void cover_early(ccmr__pool *pool, const caller *who)
 
     if (scarce != 0) {
         most /= SCARCE;
+        ccmr__pool_enter(who->cache); /* a thief may be in it */
         bytes += who->cache->large_bytes;
+        ccmr__pool_leave(who->cache);
     } else if (atomic_load_explicit(&pool->many, memory_order_relaxed) != 0) {
         most /= EARLIER;
     }
