@@ -341,6 +341,12 @@ static ccmr_status read_options(const ccmr_tracking_options *from,
         status = ccmr__struct_read(options, sizeof(*options), from,
                                    sizeof(*options), "ccmr_tracking_options");
     }
+    if (status == CCMR_SUCCESS) {
+        const ccmr__flag flags[] = {{"traces", options->traces},
+                                    {"report", options->report}};
+
+        status = ccmr__struct_flags("ccmr_tracking_options", flags, 2);
+    }
     if (status == CCMR_SUCCESS && options->traces && !ccmr__trace_start()) {
         status = ccmr__fail(CCMR_ERROR_NOT_SUPPORTED,
                             "ccmr_tracking_options: the C library has no "

@@ -347,6 +347,7 @@ Test(pool_use, flags_are_0_or_1)
     ccmr_device_pool_options driver = {.size = sizeof(driver), .no_guard = 7};
     ccmr_logging_options log = {
         .size = sizeof(log), .file = "/dev/null", .flush = -1};
+    ccmr_tracking_options track = {.size = sizeof(track), .report = 9};
     ccmr_resource *plain;
     ccmr_resource *none = NULL;
 
@@ -365,6 +366,9 @@ Test(pool_use, flags_are_0_or_1)
         CCMR_ERROR_INVALID_ARGUMENT);
     cr_assert_not_null(strstr(ccmr_last_error()->message, "no_guard is 7"));
     BAD(ccmr_logging_create(plain, &log, &none), CCMR_ERROR_INVALID_ARGUMENT);
+    BAD(ccmr_tracking_create(plain, &track, &none),
+        CCMR_ERROR_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(ccmr_last_error()->message, "report is 9"));
     cr_assert(none == NULL);
     ccmr_resource_release(plain);
 }
