@@ -248,6 +248,17 @@ static ccmr__verdict judge_unknown(ccmr__blocks *blocks,
     return CCMR__FREE_TWICE;
 }
 
+static void tell_block(const ccmr_tracking_block *block, ccmr__record *known)
+{
+    *known = (ccmr__record){
+        .ptr = block->ptr,
+        .bytes = block->bytes,
+        .alignment = block->alignment,
+        .number = block->number,
+        .allocated = {block->thread, block->stream},
+    };
+}
+
 static void judge_inside(ccmr__blocks *blocks, const void *ptr,
                          ccmr__verdict *verdict, ccmr__record *known)
 {
@@ -256,13 +267,7 @@ static void judge_inside(ccmr__blocks *blocks, const void *ptr,
     if (*verdict == CCMR__FREE_UNKNOWN &&
         ccmr__blocks_find(blocks, ptr, &block)) {
         *verdict = CCMR__FREE_INSIDE;
-        *known = (ccmr__record){
-            .ptr = block.ptr,
-            .bytes = block.bytes,
-            .alignment = block.alignment,
-            .number = block.number,
-            .allocated = {block.thread, block.stream},
-        };
+        tell_block(&block, known);
     }
 }
 
@@ -347,6 +352,27 @@ int ccmr__blocks_live(ccmr__blocks *blocks, const void *ptr)
     live = *link_of(shard, ptr) != NULL;
     (void)pthread_mutex_unlock(&shard->lock);
     return live;
+}
+
+ccmr__verdict ccmr__blocks_part(ccmr__blocks *blocks, const void *ptr,
+                                size_t bytes, ccmr__record *known)
+{
+    ccmr__block_shard *shard = shard_of(blocks, ptr);
+    ccmr_tracking_block block;
+    ccmr__trace traces[2];
+    ccmr__verdict verdict;
+
+    if (ccmr__blocks_find(blocks, ptr, &block)) {
+        size_t before = (uintptr_t)ptr - (uintptr_t)block.ptr;
+
+        tell_block(&block, known);
+        return bytes <= block.bytes - before ? CCMR__FREE_GOOD
+                                             : CCMR__FREE_WRONG_BYTES;
+    }
+    (void)pthread_mutex_lock(&shard->lock);
+    verdict = judge_unknown(blocks, shard, ptr, known, traces);
+    (void)pthread_mutex_unlock(&shard->lock);
+    return verdict;
 }
 
 /* ---- copies ------------------------------------------------------------- */
@@ -466,6 +492,80 @@ int ccmr__blocks_copy(ccmr__blocks *blocks, int try,
     }
     if (*count != 0) {
         qsort(*copies, *count, sizeof(**copies), by_number);
+    }
+    return 0;
+}
+
+/* ---- blocks that overlap ------------------------------------------------ */
+
+static int is_live(ccmr__block_shard *shard, const ccmr_tracking_block *block)
+{
+    const ccmr__record *record = *link_of(shard, block->ptr);
+
+    return record != NULL && record->number == block->number;
+}
+
+/* Which of two copied blocks are live still, at one moment. */
+static void look_at_both(ccmr__blocks *blocks, const ccmr_tracking_block *a,
+                         const ccmr_tracking_block *b, int *a_lives,
+                         int *b_lives)
+{
+    ccmr__block_shard *of_a = shard_of(blocks, a->ptr);
+    ccmr__block_shard *of_b = shard_of(blocks, b->ptr);
+    ccmr__block_shard *first = of_a < of_b ? of_a : of_b;
+    ccmr__block_shard *second = of_a < of_b ? of_b : of_a;
+
+    (void)pthread_mutex_lock(&first->lock);
+    if (second != first) {
+        (void)pthread_mutex_lock(&second->lock);
+    }
+    *a_lives = is_live(of_a, a);
+    *b_lives = is_live(of_b, b);
+    if (second != first) {
+        (void)pthread_mutex_unlock(&second->lock);
+    }
+    (void)pthread_mutex_unlock(&first->lock);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t first = (uintptr_t)((const ccmr_tracking_block *)a)->ptr;
+    uintptr_t second = (uintptr_t)((const ccmr_tracking_block *)b)->ptr;
+
+    return (first > second) - (first < second);
+}
+
+/* Those that have gone since drop out, so that neighbours are live ones. */
+int ccmr__blocks_overlap(ccmr__blocks *blocks, ccmr_tracking_block *copies,
+                         size_t count, ccmr_tracking_block *low,
+                         ccmr_tracking_block *high)
+{
+    size_t kept = 0;
+    size_t i;
+
+    if (count != 0) {
+        qsort(copies, count, sizeof(*copies), by_address);
+    }
+    for (i = 0; i < count; i++) {
+        int lives = 1;
+
+        while (kept > 0 && lives &&
+               (uintptr_t)copies[i].ptr - (uintptr_t)copies[kept - 1].ptr <
+                   copies[kept - 1].bytes) {
+            int other_lives;
+
+            look_at_both(blocks, &copies[kept - 1], &copies[i], &other_lives,
+                         &lives);
+            if (other_lives && lives) {
+                *low = copies[kept - 1];
+                *high = copies[i];
+                return 1;
+            }
+            kept -= !other_lives;
+        }
+        if (lives) {
+            copies[kept++] = copies[i];
+        }
     }
     return 0;
 }

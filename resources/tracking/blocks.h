@@ -109,6 +109,23 @@ ccmr__verdict ccmr__blocks_remove(ccmr__blocks *blocks, void *ptr,
 void ccmr__blocks_gone(ccmr__blocks *blocks, ccmr__record *record);
 void ccmr__blocks_back(ccmr__blocks *blocks, ccmr__record *record);
 
+/**
+ * Two live blocks that share a byte, of `count` copies, which are put in
+ * another order: 1 and which, or 0. Copies of different shards are not of one
+ * moment: a pair counts only while both are live.
+ */
+int ccmr__blocks_overlap(ccmr__blocks *blocks, ccmr_tracking_block *copies,
+                         size_t count, ccmr_tracking_block *low,
+                         ccmr_tracking_block *high);
+
+/**
+ * Is [ptr, ptr + bytes) in one live block? CCMR__FREE_GOOD; _WRONG_BYTES: it
+ * ends before that; _TWICE or _UNKNOWN: `ptr` is in none. `*known` as for
+ * ccmr__blocks_remove().
+ */
+ccmr__verdict ccmr__blocks_part(ccmr__blocks *blocks, const void *ptr,
+                                size_t bytes, ccmr__record *known);
+
 /** Is a block live at exactly this address? */
 int ccmr__blocks_live(ccmr__blocks *blocks, const void *ptr);
 

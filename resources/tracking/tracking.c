@@ -212,7 +212,72 @@ static ccmr_status tracking_hold_until_free(void *object, void *ptr,
                : status;
 }
 
-CCMR__PASS_ON_PLACES(tracking)
+/* What is pinned or exported is in one live block. */
+static ccmr_status check_part(tracking *self, const char *what,
+                              const void *ptr, size_t bytes)
+{
+    ccmr__record known;
+    ccmr__verdict verdict =
+        ccmr__blocks_part(&self->blocks, ptr, bytes, &known);
+
+    if (verdict == CCMR__FREE_GOOD) {
+        return CCMR_SUCCESS;
+    }
+    if (verdict == CCMR__FREE_WRONG_BYTES) {
+        return ccmr__fail(CCMR_ERROR_INVALID_SIZE,
+                          "%s: %zu bytes at %p, but block %llu at %p has %zu",
+                          what, bytes, ptr, (unsigned long long)known.number,
+                          known.ptr, known.bytes);
+    }
+    return ccmr__fail(CCMR_ERROR_INVALID_POINTER,
+                      "%s: %p is in no live block%s", what, ptr,
+                      verdict == CCMR__FREE_TWICE ? ": freed already" : "");
+}
+
+static ccmr_status tracking_pin(void *object, void *ptr, size_t bytes)
+{
+    tracking *self = object;
+    ccmr_status status = check_part(self, "pin", ptr, bytes);
+
+    return status == CCMR_SUCCESS
+               ? ccmr_resource_pin(self->upstream, ptr, bytes)
+               : status;
+}
+
+/* A pin outlives its block: the upstream knows what is pinned. */
+static ccmr_status tracking_unpin(void *object, void *ptr, size_t bytes)
+{
+    tracking *self = object;
+
+    return ccmr_resource_unpin(self->upstream, ptr, bytes);
+}
+
+static ccmr_status tracking_export_handle(void *object, void *ptr,
+                                          unsigned kind, void *handle,
+                                          size_t handle_size)
+{
+    tracking *self = object;
+    ccmr_status status = check_live(self, ptr);
+
+    return status == CCMR_SUCCESS
+               ? ccmr_resource_export_handle(self->upstream, ptr, kind, handle,
+                                             handle_size)
+               : status;
+}
+
+static ccmr_status tracking_export_block(void *object, void *ptr, size_t bytes,
+                                         unsigned kind, void *handle,
+                                         size_t handle_size,
+                                         ccmr_export_place *place)
+{
+    tracking *self = object;
+    ccmr_status status = check_part(self, "export_block", ptr, bytes);
+
+    return status == CCMR_SUCCESS
+               ? ccmr_resource_export_block(self->upstream, ptr, bytes, kind,
+                                            handle, handle_size, place)
+               : status;
+}
 
 static ccmr_status tracking_stats(void *object, ccmr_stats *stats)
 {
@@ -229,41 +294,26 @@ static ccmr_status tracking_would_fit(void *object, size_t bytes,
     return ccmr_resource_would_fit(self->upstream, bytes, stream, fits);
 }
 
-static int by_address(const void *a, const void *b)
-{
-    uintptr_t first = (uintptr_t)((const ccmr_tracking_block *)a)->ptr;
-    uintptr_t second = (uintptr_t)((const ccmr_tracking_block *)b)->ptr;
-
-    return (first > second) - (first < second);
-}
-
 /* No two blocks share a byte. */
 static ccmr_status tracking_audit(void *object)
 {
     tracking *self = object;
     ccmr_status status = CCMR_SUCCESS;
     ccmr_tracking_block *copies;
+    ccmr_tracking_block low;
+    ccmr_tracking_block high;
     size_t count;
-    size_t i;
 
     if (ccmr__blocks_copy(&self->blocks, 0, &copies, &count) != 0) {
         return ccmr__fail(CCMR_ERROR_OUT_OF_HOST_MEMORY,
                           "tracking has no memory to audit its blocks");
     }
-    if (count != 0) {
-        qsort(copies, count, sizeof(*copies), by_address);
-    }
-    for (i = 1; i < count && status == CCMR_SUCCESS; i++) {
-        const ccmr_tracking_block *low = &copies[i - 1];
-        const ccmr_tracking_block *high = &copies[i];
-
-        if ((uintptr_t)high->ptr - (uintptr_t)low->ptr < low->bytes) {
-            status = ccmr__fail(
-                CCMR_ERROR_USER,
-                "block %llu at %p of %zu bytes and block %llu at %p overlap",
-                (unsigned long long)low->number, low->ptr, low->bytes,
-                (unsigned long long)high->number, high->ptr);
-        }
+    if (ccmr__blocks_overlap(&self->blocks, copies, count, &low, &high)) {
+        status = ccmr__fail(
+            CCMR_ERROR_INVALID_ARGUMENT,
+            "block %llu at %p of %zu bytes and block %llu at %p overlap",
+            (unsigned long long)low.number, low.ptr, low.bytes,
+            (unsigned long long)high.number, high.ptr);
     }
     free(copies);
     return status;
@@ -280,7 +330,8 @@ static const ccmr_option tracking_options[] = {
                        "report refused frees, and what is live at the last "
                        "release or at exit, to standard error"},
     [OPTION_HISTORY] = {"history", CCMR_OPTION_INTEGER, "1024", NULL,
-                        "how many freed blocks are remembered, about"},
+                        "how many freed blocks are remembered, about: a multiple of "
+                        "64"},
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 
@@ -328,7 +379,10 @@ static const ccmr_resource_ops tracking_ops = {
     .option_get = tracking_option_get,
     .would_fit = tracking_would_fit,
     .audit = tracking_audit,
-    CCMR__PLACES_OPS,
+    .export_handle = tracking_export_handle,
+    .pin = tracking_pin,
+    .unpin = tracking_unpin,
+    .export_block = tracking_export_block,
 };
 
 static ccmr_status read_options(const ccmr_tracking_options *from,

@@ -9,7 +9,8 @@ tap_tests += \
 	tests/process/no_driver \
 	tests/process/old_driver \
 	tests/process/threads \
-	tests/process/tracking_exit
+	tests/process/tracking_exit \
+	tests/process/tracking_frames
 tsan_tests += \
 	tests/process/callback \
 	tests/process/threads
@@ -36,3 +37,7 @@ tests_process_no_driver_SOURCES = tests/process/no_driver.c
 tests_process_old_driver_SOURCES = tests/process/old_driver.c
 tests_process_threads_SOURCES = tests/process/threads.c
 tests_process_tracking_exit_SOURCES = tests/process/tracking_exit.c
+# The library's frames are told by the file that they are in.
+tests_process_tracking_frames_SOURCES = tests/process/tracking_frames.c
+tests_process_tracking_frames_LDADD = libcucoremr.la \
+	tests/support/libccmr-tap.la

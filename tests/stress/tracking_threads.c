@@ -126,6 +126,142 @@ static void list_or_work(crew_member *self)
     }
 }
 
+/* ---- addresses that overlap, one after the other ------------------------ */
+
+#define PIECE 4096
+#define STANDING 3000
+
+static _Thread_local char *own_piece;
+
+/* All of the thread's piece, or a part that begins elsewhere each time. */
+static ccmr_status carve(void *self, size_t bytes, size_t alignment,
+                         ccmr_stream stream, void **ptr)
+{
+    static _Thread_local unsigned turn;
+
+    (void)self;
+    (void)alignment;
+    (void)stream;
+    *ptr = bytes == PIECE ? own_piece : own_piece + 256 * (1 + turn++ % 15);
+    return CCMR_SUCCESS;
+}
+
+static ccmr_status uncarve(void *self, void *ptr, size_t bytes,
+                           size_t alignment, ccmr_stream stream)
+{
+    (void)self;
+    (void)ptr;
+    (void)bytes;
+    (void)alignment;
+    (void)stream;
+    return CCMR_SUCCESS;
+}
+
+static void nothing(void *self)
+{
+    (void)self;
+}
+
+static ccmr_status describe(void *self, ccmr_properties *properties)
+{
+    (void)self;
+    properties->name = "carver";
+    properties->max_alignment = 4096;
+    properties->device = -1;
+    return CCMR_SUCCESS;
+}
+
+static atomic_int carving;
+
+/* Beside blocks that stay, so that an audit takes its time. */
+static void audit_often(void)
+{
+    char *first = own_piece;
+    int i;
+
+    for (i = 0; i < STANDING; i++) {
+        void *ptr = NULL;
+
+        own_piece = first + (size_t)PIECE * (size_t)i;
+        CREW_CHECK(ccmr_resource_allocate(tracked, PIECE, 0, LEGACY, &ptr) ==
+                   CCMR_SUCCESS);
+    }
+    for (i = 0; i < 200; i++) {
+        CREW_CHECK(ccmr_resource_audit(tracked) == CCMR_SUCCESS);
+    }
+    atomic_store(&carving, 0);
+    for (i = 0; i < STANDING; i++) {
+        CREW_CHECK(ccmr_resource_deallocate(tracked,
+                                            first + (size_t)PIECE * (size_t)i,
+                                            PIECE, 0, LEGACY) == CCMR_SUCCESS);
+    }
+}
+
+#define PIECES 64
+
+/* Frees what lies in a piece and takes another part of it: one block in each
+ * at any time, so that no two ever overlap. */
+static void carve_again(void **blocks, size_t *sizes, size_t bytes)
+{
+    char *first = own_piece;
+    int i;
+
+    for (i = 0; i < PIECES; i++) {
+        if (blocks[i] != NULL) {
+            CREW_CHECK(ccmr_resource_deallocate(tracked, blocks[i], sizes[i],
+                                                0, LEGACY) == CCMR_SUCCESS);
+            blocks[i] = NULL;
+        }
+        own_piece = first + (size_t)PIECE * (size_t)i;
+        sizes[i] = bytes;
+        if (bytes != 0) {
+            CREW_CHECK(ccmr_resource_allocate(tracked, bytes, 0, LEGACY,
+                                              &blocks[i]) == CCMR_SUCCESS);
+        }
+    }
+    own_piece = first;
+}
+
+static void carve_or_audit(crew_member *self)
+{
+    void *blocks[PIECES] = {NULL};
+    size_t sizes[PIECES];
+
+    own_piece =
+        (char *)((uintptr_t)PIECE * (uintptr_t)(100000 * (self->index + 1)));
+    if (self->index == 0) {
+        audit_often();
+        return;
+    }
+    while (atomic_load(&carving)) {
+        carve_again(blocks, sizes, PIECE);
+        carve_again(blocks, sizes, 256);
+    }
+    carve_again(blocks, sizes, 0);
+}
+
+/* What was freed and what came there since are not taken for two blocks. */
+static void test_no_false_overlap(void)
+{
+    static const ccmr_resource_ops ops = {
+        .size = sizeof(ops),
+        .allocate = carve,
+        .deallocate = uncarve,
+        .destroy = nothing,
+        .describe = describe,
+    };
+
+    if (ccmr_resource_create(&ops, NULL, &upstream) != CCMR_SUCCESS ||
+        ccmr_tracking_create(upstream, NULL, &tracked) != CCMR_SUCCESS) {
+        tap_bail_out("%s", ccmr_last_error()->message);
+    }
+    atomic_store(&carving, 1);
+    crew_run(4, carve_or_audit, NULL);
+    tap_is_int(crew_faults(), 0, "audits beside work see no overlap");
+    ccmr_resource_release(tracked);
+    ccmr_resource_release(upstream);
+}
+
 int main(void)
 {
     set_up(0);
@@ -141,5 +277,7 @@ int main(void)
     set_up(0);
     crew_run(5, list_or_work, NULL);
     tear_down("listings");
+
+    test_no_false_overlap();
     return tap_finish();
 }

@@ -252,6 +252,39 @@ Test(tracking, uses)
     give(tracked, a, 100);
 }
 
+/* Pins and exports are of what is live, and no more of it. The puppet offers
+ * neither: what comes so far is not supported. */
+Test(tracking, pins_and_exports)
+{
+    ccmr_export_place place = {.size = sizeof(place)};
+    char *a = take(tracked, 5000);
+    char *b = take(tracked, 700);
+    int fd;
+
+    give(tracked, b, 700);
+    BAD(ccmr_resource_pin(tracked, b, 700), CCMR_ERROR_INVALID_POINTER);
+    says("freed already");
+    BAD(ccmr_resource_pin(tracked, &below, 1), CCMR_ERROR_INVALID_POINTER);
+    BAD(ccmr_resource_pin(tracked, a, 5001), CCMR_ERROR_INVALID_SIZE);
+    says("has 5000");
+    BAD(ccmr_resource_pin(tracked, a + 4000, 1001), CCMR_ERROR_INVALID_SIZE);
+    BAD(ccmr_resource_pin(tracked, a + 4000, 1000), CCMR_ERROR_NOT_SUPPORTED);
+    BAD(ccmr_resource_export_block(tracked, b, 700, CCMR_HANDLE_POSIX_FD, &fd,
+                                   sizeof(fd), &place),
+        CCMR_ERROR_INVALID_POINTER);
+    BAD(ccmr_resource_export_block(tracked, a, 5001, CCMR_HANDLE_POSIX_FD, &fd,
+                                   sizeof(fd), &place),
+        CCMR_ERROR_INVALID_SIZE);
+    BAD(ccmr_resource_export_block(tracked, a + 1, 4999, CCMR_HANDLE_POSIX_FD,
+                                   &fd, sizeof(fd), &place),
+        CCMR_ERROR_NOT_SUPPORTED);
+    BAD(ccmr_resource_export_handle(tracked, b, CCMR_HANDLE_POSIX_FD, &fd,
+                                    sizeof(fd)),
+        CCMR_ERROR_INVALID_POINTER);
+    BAD(ccmr_resource_unpin(tracked, b, 700), CCMR_ERROR_NOT_SUPPORTED);
+    give(tracked, a, 5000);
+}
+
 Test(tracking, text)
 {
     ccmr_resource *made;
@@ -333,7 +366,7 @@ Test(tracking_wrong, upstream_gives_a_block_twice)
     GOOD(ccmr_resource_audit(tracked));
     next_address = base + 512;
     c = take(tracked, 100);
-    BAD(ccmr_resource_audit(tracked), CCMR_ERROR_USER);
+    BAD(ccmr_resource_audit(tracked), CCMR_ERROR_INVALID_ARGUMENT);
     says("overlap");
     give(tracked, c, 100);
     GOOD(ccmr_resource_audit(tracked));

@@ -20,9 +20,11 @@ typedef struct ccmr_tracking_block {
     uint64_t thread;      /**< the system's id of the thread that asked */
     uint64_t number;      /**< allocations are counted from 1 */
     unsigned frame_count; /**< 0 without traces */
-    void *frames[CCMR_TRACKING_FRAMES]; /**< return addresses, innermost
-                                             first; backtrace_symbols(3) names
-                                             them */
+    void *frames[CCMR_TRACKING_FRAMES]; /**< return addresses from the call of
+                                             the library outwards (with those
+                                             inside of it where it is linked
+                                             into the program);
+                                             backtrace_symbols(3) names them */
 } ccmr_tracking_block;
 
 /**
@@ -49,7 +51,8 @@ typedef struct ccmr_tracking_options {
     int report;  /**< 1: report refused frees when they happen, and what is
                        live when the last reference goes, or at exit */
     size_t
-        history; /**< how many freed blocks are remembered, about; 0: 1024 */
+        history; /**< how many freed blocks are remembered, about: rounded up
+                      to a multiple of 64; 0: 1024 */
     ccmr_tracking_sink sink; /**< where reports go; NULL: standard error */
     void *context;           /**< handed to the sink */
 } ccmr_tracking_options;
@@ -65,11 +68,14 @@ CCMR_BEGIN_DECLS
  * allocated here), CCMR_ERROR_INVALID_SIZE, CCMR_ERROR_INVALID_ALIGNMENT. The
  * message names the block, its size, stream and thread. A block whose address
  * was handed out again since cannot be told from the new one, if bytes and
- * alignment are the same. note_use and hold_until_free need a live block too.
+ * alignment are the same. note_use, hold_until_free and export_handle need a
+ * live block too, pin and export_block bytes of one (CCMR_ERROR_INVALID_SIZE:
+ * more than it has).
  *
  * Host memory: a record for each live block, reserved when it is allocated,
  * so that a free takes none; CCMR_ERROR_OUT_OF_HOST_MEMORY refuses an
- * allocation for which there is none. An audit finds live blocks that overlap.
+ * allocation for which there is none. An audit finds live blocks that overlap,
+ * also beside work: CCMR_ERROR_INVALID_ARGUMENT.
  * CCMR_ERROR_NOT_SUPPORTED: traces where the C library has no backtrace().
  * @since 0.1
  */
