@@ -35,7 +35,11 @@ typedef struct ccmr_stats {
     uint64_t live_blocks;       /**< blocks handed out and not given back */
     uint64_t allocations;       /**< successful allocations, 0 bytes not */
     uint64_t deallocations;     /**< successful deallocations */
-    uint64_t failures;          /**< allocations refused or failed */
+    /** Allocations that the resource was asked for and did not give. A call
+     * with arguments that no resource is asked about (NULL, a stream that is
+     * none, more than PTRDIFF_MAX bytes, an alignment that is no power of two
+     * or more than it honours), or after the release, fails and is not one. */
+    uint64_t failures;
 } ccmr_stats;
 
 /**

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* All steps together are this part of the peak, */
+/* All steps together are this part of the scope's peak, */
 #define STEPS 32
 /* and each is at least so much. */
 #define STEP_LEAST_BYTES 4096
@@ -69,8 +69,9 @@ static void tell(ccmr__told *told, ccmr__untold *untold, int alone)
 
 static int64_t step_of(ccmr__told *told, int64_t least, unsigned slots)
 {
-    int64_t step =
-        load(&told->peak) / STEPS / (int64_t)(slots != 0 ? slots : 1);
+    int64_t rise =
+        ccmr__count_sum(load(&told->peak), 0 - (uint64_t)load(&told->base));
+    int64_t step = rise / STEPS / (int64_t)(slots != 0 ? slots : 1);
 
     return step > least ? step : least;
 }
@@ -130,18 +131,21 @@ static void resume(ccmr__counts *counts)
     (void)pthread_mutex_unlock(&counts->lock);
 }
 
+static void keep_greater(size_t *of, size_t other)
+{
+    *of = *of > other ? *of : other;
+}
+
 /* By how much the peaks may be wrong, from now on as well. */
 static void note_error(ccmr__counts *counts)
 {
     unsigned slots = known(counts);
-    uint64_t bytes = (uint64_t)load(&counts->step_bytes) * slots;
-    uint64_t blocks = (uint64_t)load(&counts->step_blocks) * slots;
 
-    if (slots > 1 && bytes > counts->error_bytes) {
-        counts->error_bytes = bytes;
-    }
-    if (slots > 1 && blocks > counts->error_blocks) {
-        counts->error_blocks = blocks;
+    if (slots > 1) {
+        keep_greater(&counts->error_bytes,
+                     (uint64_t)load(&counts->step_bytes) * slots);
+        keep_greater(&counts->error_blocks,
+                     (uint64_t)load(&counts->step_blocks) * slots);
     }
 }
 
@@ -247,11 +251,6 @@ void ccmr__counts_read(ccmr__counts *counts, ccmr_statistics *statistics)
     resume(counts);
 }
 
-static void keep_greater(size_t *of, size_t other)
-{
-    *of = *of > other ? *of : other;
-}
-
 void ccmr__counts_read_all(ccmr__counts *counts, ccmr_statistics *statistics)
 {
     const ccmr__count_scope *scope;
@@ -265,10 +264,40 @@ void ccmr__counts_read_all(ccmr__counts *counts, ccmr_statistics *statistics)
         if (scope->peak_bytes > statistics->peak_live_bytes) {
             statistics->peak_live_bytes = scope->peak_bytes;
         }
+        keep_greater(&statistics->peak_error_bytes, scope->error_bytes);
+        keep_greater(&statistics->peak_error_blocks, scope->error_blocks);
         keep_greater(&statistics->largest_bytes, scope->largest);
         keep_greater(&statistics->largest_failed_bytes, scope->largest_failed);
     }
     resume(counts);
+}
+
+/* All has been told: peaks, steps and errors start from what is live. */
+static void start_peaks(ccmr__counts *counts, ccmr__count_scope *scope)
+{
+    scope->base_bytes = load(&counts->bytes.base);
+    scope->base_blocks = load(&counts->blocks.base);
+    scope->error_bytes = counts->error_bytes;
+    scope->error_blocks = counts->error_blocks;
+    store(&counts->bytes.base, load(&counts->bytes.live));
+    store(&counts->blocks.base, load(&counts->blocks.live));
+    store(&counts->bytes.peak, load(&counts->bytes.live));
+    store(&counts->blocks.peak, load(&counts->blocks.live));
+    counts->error_bytes = 0;
+    counts->error_blocks = 0;
+    set_steps(counts);
+}
+
+/* What the scope around has, from what the inner one saw of it. */
+static void resume_peaks(ccmr__counts *counts, const ccmr__count_scope *scope)
+{
+    raise_peak(&counts->bytes, scope->peak_bytes);
+    raise_peak(&counts->blocks, scope->peak_blocks);
+    store(&counts->bytes.base, scope->base_bytes);
+    store(&counts->blocks.base, scope->base_blocks);
+    keep_greater(&counts->error_bytes, scope->error_bytes);
+    keep_greater(&counts->error_blocks, scope->error_blocks);
+    set_steps(counts);
 }
 
 void ccmr__counts_push(ccmr__counts *counts, ccmr__count_scope *scope)
@@ -282,8 +311,7 @@ void ccmr__counts_push(ccmr__counts *counts, ccmr__count_scope *scope)
     scope->peak_blocks = load(&counts->blocks.peak);
     scope->largest = scope->start.largest_bytes;
     scope->largest_failed = counts->largest_failed;
-    store(&counts->bytes.peak, load(&counts->bytes.live));
-    store(&counts->blocks.peak, load(&counts->blocks.live));
+    start_peaks(counts, scope);
     counts->largest = 0;
     counts->largest_failed = 0;
     for (i = 0; i < CCMR__SLOTS; i++) {
@@ -305,8 +333,7 @@ ccmr__count_scope *ccmr__counts_pop(ccmr__counts *counts,
         read_scope(counts, statistics);
         counts->scope = scope->outer;
         counts->depth--;
-        raise_peak(&counts->bytes, scope->peak_bytes);
-        raise_peak(&counts->blocks, scope->peak_blocks);
+        resume_peaks(counts, scope);
         keep_greater(&counts->largest, scope->largest);
         keep_greater(&counts->largest_failed, scope->largest_failed);
     }

@@ -17,8 +17,9 @@
  * step of 0 all is told at once, and the peak of what was told is exact. With
  * one slot in use the slot knows its own greatest, and the peak is exact as
  * well. Else it is wrong by a step for each slot at most: all steps together
- * are a share of the peak. When a slot is used for the first time all is told,
- * so that the steps can be made smaller.
+ * are a share of the innermost scope's peak, over what was live when it was
+ * opened, and a little for each slot. When a slot is used for the first time all is told,
+ * so that the steps can be made smaller; and when a scope is opened.
  *
  * The owner's half costs plain stores, as in lib/census.h:
  *
@@ -66,10 +67,12 @@ typedef struct ccmr__count_slot {
     uint64_t sizes[CCMR_STATISTICS_SIZES];
 } ccmr__count_slot;
 
-/* One figure of which the peak is wanted. */
+/* One figure of which the peak is wanted. `base`: what was live when the
+ * innermost scope was opened; changed while stopped. */
 typedef struct ccmr__told {
     atomic_int_fast64_t live;
     atomic_int_fast64_t peak;
+    atomic_int_fast64_t base;
 } ccmr__told;
 
 /* A scope that is open: what there was when it was opened, and what of the
@@ -79,6 +82,10 @@ typedef struct ccmr__count_scope {
     ccmr_statistics start;
     int64_t peak_bytes;
     int64_t peak_blocks;
+    int64_t base_bytes;
+    int64_t base_blocks;
+    uint64_t error_bytes;
+    uint64_t error_blocks;
     size_t largest;
     size_t largest_failed;
 } ccmr__count_scope;

@@ -163,9 +163,11 @@ enum { OPTION_PEAKS };
 #define PEAKS_NAMES "close|exact"
 
 static const ccmr_option statistics_options[] = {
-    [OPTION_PEAKS] = {"peaks", CCMR_OPTION_CHOICE, "close", PEAKS_NAMES,
-                      "close: threads share nothing, peaks within 3 % or so; "
-                      "exact: they share counters"},
+    [OPTION_PEAKS] =
+        {"peaks", CCMR_OPTION_CHOICE, "close", PEAKS_NAMES,
+         "close: threads share nothing, peaks within 3.2 % and, for "
+         "each thread, 4 KiB and 4 blocks; exact: they share "
+         "counters"},
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 

@@ -263,6 +263,65 @@ Test(statistics, one_thread_of_two)
     give(counted, a, 5);
 }
 
+static void *one_block(void *argument)
+{
+    (void)argument;
+    give(counted, take(counted, 77), 77);
+    return NULL;
+}
+
+/* A scope's error is of its own peak, not of what was live before it. */
+Test(statistics, scopes_have_errors_of_their_own)
+{
+    void *old = take(counted, 2 * GIB);
+    ccmr_statistics scope;
+    pthread_t thread;
+    void *young;
+
+    cr_assert_eq(pthread_create(&thread, NULL, one_block, NULL), 0);
+    (void)pthread_join(thread, NULL);
+    cr_assert_geq(figures().peak_error_bytes, 2 * GIB / 32);
+    GOOD(ccmr_statistics_push(counted));
+    young = take(counted, 77);
+    cr_assert_leq(figures().peak_error_bytes, 2 * 4 * KIB);
+    cr_assert_leq(figures().peak_error_blocks, 2 * 4u);
+    GOOD(ccmr_statistics_push(counted));
+    give(counted, take(counted, 64 * MIB), 64 * MIB);
+    scope = popped();
+    cr_assert_eq(scope.peak_live_bytes, 64 * MIB);
+    cr_assert_leq(scope.peak_error_bytes, 64 * MIB / 32 + 2 * 4 * KIB);
+    scope = popped();
+    cr_assert_eq(scope.peak_live_bytes, 64 * MIB + 77);
+    cr_assert_leq(scope.peak_error_bytes, 64 * MIB / 32 + 2 * 4 * KIB + 77);
+    cr_assert_geq(figures().peak_error_bytes, 2 * GIB / 32);
+    cr_assert_eq(stats_of(counted).exact & CCMR_STAT_PEAK_LIVE_BYTES, 0u);
+    give(counted, young, 77);
+    give(counted, old, 2 * GIB);
+}
+
+/* What nobody was asked is nobody's failure. */
+Test(statistics, refused_arguments_are_no_failures)
+{
+    void *ptr = NULL;
+
+    BAD(ccmr_resource_allocate(counted, 1, 3, LEGACY, &ptr),
+        CCMR_ERROR_INVALID_ALIGNMENT);
+    BAD(ccmr_resource_allocate(counted, 1, MIB, LEGACY, &ptr),
+        CCMR_ERROR_INVALID_ALIGNMENT);
+    BAD(ccmr_resource_allocate(counted, SIZE_MAX, 0, LEGACY, &ptr),
+        CCMR_ERROR_INVALID_SIZE);
+    cr_assert_eq(figures().failures_other, 0u);
+    cr_assert_eq(figures().largest_failed_bytes, 0u);
+    cr_assert_eq(stats_of(counted).failures, 0u);
+    below.fail_allocations = 1;
+    below.fail_status = CCMR_ERROR_INVALID_SIZE;
+    BAD(ccmr_resource_allocate(counted, 9, 0, LEGACY, &ptr),
+        CCMR_ERROR_INVALID_SIZE);
+    cr_assert_eq(figures().failures_other, 1u);
+    cr_assert_eq(stats_of(counted).failures, 1u);
+    cr_assert_eq(stats_of(upstream).failures, 1u);
+}
+
 /* T3: a block that came from elsewhere: the count tells, nothing wraps. */
 Test(statistics, blocks_from_elsewhere)
 {

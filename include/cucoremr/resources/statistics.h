@@ -11,7 +11,10 @@
 typedef enum ccmr_statistics_peaks {
     /** Each thread counts for itself and tells the others when its share has
      * changed by enough: exact while one thread has used the resource, else
-     * within the error that is given with it, about 3 per cent. */
+     * within the error that is given with it: at most 1/32 of the peak, or of
+     * the scope's, and 4 KiB and 4 blocks for each thread that has used it (64
+     * at most). Where a scope stays about where it began, most operations
+     * tell, and cost as exact peaks do. */
     CCMR_STATISTICS_PEAKS_CLOSE = 0,
     /** Exact under threads, by counters that all of them share: some ns an
      * operation on one thread, hundreds where many meet. */
@@ -55,7 +58,9 @@ typedef struct ccmr_statistics {
     uint64_t failures_device;    /**< OUT_OF_DEVICE_MEMORY */
     uint64_t failures_host;      /**< OUT_OF_HOST_MEMORY */
     uint64_t failures_limit;     /**< LIMIT_EXCEEDED */
-    uint64_t failures_other;     /**< allocations that failed otherwise */
+    uint64_t failures_other;     /**< allocations that failed otherwise; what
+                                    is refused before the adaptor is asked
+                                    (see ccmr_stats.failures) is not seen */
     uint64_t refused_frees;      /**< frees that the upstream refused */
     /** Allocations by size: sizes[i] of more than 2^(i-1) and at most 2^i
      * bytes, sizes[0] of one byte. */
