@@ -241,6 +241,11 @@ bool job_make_contenders(job *in)
     if (asked->contender_count > 0) {
         return true;
     }
+    /* Only pools say what is where. */
+    if (asked->what == SCENARIO_LAYOUT) {
+        return add_stack(in, "pool | virtual") &&
+               add_stack(in, "pool | device_plain");
+    }
     good = add_stack(in, "device_pool") &&
            add_stack(in, "stream_ordered | device_plain");
     if (asked->what == SCENARIO_MAIN) {

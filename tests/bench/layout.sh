@@ -48,6 +48,12 @@ ok "a stack without a pool has figures alone" says "no resource in it" 0 \
     bench layout small.csv $quick --stack 'device_plain'
 ok "of its one resource" grep -q '^resource device_plain depth=0' dump.txt
 # shellcheck disable=SC2086
+ok "without a stack there are pools" says "after row 4" 0 \
+    bench layout small.csv $quick
+ok "two of them, which tell" test "$(grep -c '^total ' dump.txt)" -eq 2
+ok "no results for programs" says "json" 2 \
+    bench layout small.csv --json out.json
+# shellcheck disable=SC2086
 ok "peers have no layout" says "only stacks" 1 \
     bench layout small.csv $quick --peer driver-pool
 ok "a row is expected" says "a number from 1" 2 \
