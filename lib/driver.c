@@ -131,7 +131,10 @@ static ccmr_status open_library(const char *name, void **library)
         const char *why = dlerror();
 
         return ccmr__fail(CCMR_ERROR_DRIVER_NOT_FOUND,
-                          "driver '%s' cannot be loaded: %s", name,
+                          "driver '%s' cannot be loaded%s: %s", name,
+                          strcmp(name, "sim") == 0
+                              ? " (CUCOREMR_SIM_PATH can name its file)"
+                              : "",
                           why != NULL ? why : "unknown reason");
     }
     return CCMR_SUCCESS;

@@ -67,6 +67,8 @@ typedef enum ccmr_status {
 #define CCMR_STATUS_ENUM(name, value, text) CCMR_##name = value,
     CCMR_STATUS_MAP(CCMR_STATUS_ENUM)
 #undef CCMR_STATUS_ENUM
+    /* The least, again: an enum of C++98 does not end with a comma. */
+    CCMR_STATUS_LEAST_ = CCMR_ERROR_FORMAT
 } ccmr_status;
 
 /**

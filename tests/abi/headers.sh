@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each public header compiles alone, in C11 and in C++17, by each compiler that
+# Each public header compiles alone, in C11, C++17 and C++98, by each compiler that
 # is there, and without CUDA's headers.
 . "${abs_top_srcdir:?}/tests/support/tap.sh"
 
@@ -37,6 +37,7 @@ all() {
 
 all c c11 "${CC:-cc}"
 all c++ c++17 "${CXX:-c++}"
+all c++ c++98 "${CXX:-c++}"
 case ${CC:-cc} in
 clang*) other=gcc ;;
 *) other=clang ;;

@@ -192,9 +192,24 @@ static void simulated_stub(const char *path)
     (void)sim->set_stub(0);
 }
 
+static void simulator_elsewhere(const char *path)
+{
+    char kept[4096];
+
+    (void)snprintf(kept, sizeof(kept), "%s", path != NULL ? path : "");
+    (void)setenv("CUCOREMR_SIM_PATH", NOWHERE, 1);
+    expect(init("sim"), CCMR_ERROR_DRIVER_NOT_FOUND, "CUCOREMR_SIM_PATH",
+           "a simulator that is not where it is looked for");
+    if (path != NULL) {
+        (void)setenv("CUCOREMR_SIM_PATH", kept, 1);
+    } else {
+        (void)unsetenv("CUCOREMR_SIM_PATH");
+    }
+}
+
 int main(void)
 {
-    const char *path = getenv("CUCOREMR_SIM_PATH");
+    const char *path;
     ccmr_driver_info info = {.size = sizeof(info)};
     ccmr_resource *resource = NULL;
 
@@ -206,6 +221,8 @@ int main(void)
     texts_work();
     other_libraries();
     toolkit_stub();
+    simulator_elsewhere(getenv("CUCOREMR_SIM_PATH"));
+    path = getenv("CUCOREMR_SIM_PATH");
     if (path == NULL) {
         tap_skip("no simulator");
         return api_end(tap_finish());
