@@ -83,13 +83,11 @@ static unsigned give_locked(const ccmr__pool_cache *cache, size_t bytes,
                             uintptr_t *blocks, unsigned count)
 {
     ccmr__pool_lane *lane = cache->lane;
-    ccmr__pool_piece piece;
+    ccmr__pool_piece piece = {.segment = known_segment(cache, blocks[0])};
     unsigned done = 0;
 
-    piece.segment = known_segment(cache, blocks[0]);
     piece.waits.count = 1;
     piece.waits.lanes[0] = lane;
-
     if (count > 1) {
         sort(blocks, count);
     }
