@@ -60,8 +60,7 @@ int ccmr__buffer_frees_at_once(const ccmr_buffer *buffer);
 
 /** Make `stream` wait for every noted use. */
 ccmr_status ccmr__buffer_wait_notes(const ccmr_buffer *buffer,
-                                    ccmr_stream stream,
-                                    ccmr__device *device);
+                                    ccmr_stream stream, ccmr__device *device);
 
 /** Forget the noted uses. */
 void ccmr__buffer_drop_notes(ccmr_buffer *buffer);

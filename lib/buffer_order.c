@@ -125,7 +125,7 @@ err_scope:
     return status;
 }
 
-ccmr_status (ccmr_buffer_note_use)(ccmr_buffer *buffer, ccmr_stream stream)
+ccmr_status(ccmr_buffer_note_use)(ccmr_buffer *buffer, ccmr_stream stream)
 {
     ccmr_status status = ccmr__buffer_check(buffer, "ccmr_buffer_note_use");
     ccmr__device *device;
@@ -157,8 +157,8 @@ ccmr_status (ccmr_buffer_note_use)(ccmr_buffer *buffer, ccmr_stream stream)
         status = ccmr__stream_device(stream, &ordinal);
     }
     if (status == CCMR_SUCCESS) {
-        status = ccmr__device_use(ordinal >= 0 ? ordinal : buffer->device,
-                                  &device);
+        status =
+            ccmr__device_use(ordinal >= 0 ? ordinal : buffer->device, &device);
     }
     if (status != CCMR_SUCCESS) {
         return status;

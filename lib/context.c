@@ -76,9 +76,9 @@ static ccmr_status read_device(int ordinal, ccmr__device *record)
         return status;
     }
     record->memory_pools = record->memory_pools && has_pool_calls();
-    status = read_attribute(
-        device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
-        &handle_kinds);
+    status = read_attribute(device,
+                            CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES,
+                            &handle_kinds);
     if (status != CCMR_SUCCESS) {
         return status;
     }

@@ -92,8 +92,8 @@ ccmr_status ccmr_device_describe(int device, ccmr_device_info *info)
     if (status != CCMR_SUCCESS) {
         return status;
     }
-    res = CCMR__CU(cuDeviceGetName)(own.name, sizeof(own.name),
-                                    record->device);
+    res =
+        CCMR__CU(cuDeviceGetName)(own.name, sizeof(own.name), record->device);
     if (res != CUDA_SUCCESS) {
         return ccmr__fail_driver((int)res, "cuDeviceGetName");
     }

@@ -157,8 +157,8 @@ static void *find_entry(void *library, const char *name, const char *exact,
     FUNCTION_FROM(find_v2, dlsym(library, "cuGetProcAddress_v2"));
     FUNCTION_FROM(find, dlsym(library, "cuGetProcAddress"));
     if (find_v2 != NULL) {
-        res = find_v2(name, &entry, version, CU_GET_PROC_ADDRESS_DEFAULT,
-                      NULL);
+        res =
+            find_v2(name, &entry, version, CU_GET_PROC_ADDRESS_DEFAULT, NULL);
     } else if (find != NULL) {
         res = find(name, &entry, version, CU_GET_PROC_ADDRESS_DEFAULT);
     } else {
@@ -184,9 +184,9 @@ static const char *fill_table(void *library, ccmr__driver_table *table,
 
     *failure = CUDA_SUCCESS;
 #define FILL(name, version, need, parameters, arguments)                      \
-    FUNCTION_FROM(table->p_##name,                                            \
-                  find_entry(library, #name, EXACT_NAME(name), version,       \
-                             failure));                                       \
+    FUNCTION_FROM(                                                            \
+        table->p_##name,                                                      \
+        find_entry(library, #name, EXACT_NAME(name), version, failure));      \
     if ((need) == REQUIRED && table->p_##name == NULL && missing == NULL) {   \
         missing = #name;                                                      \
     }

@@ -16,7 +16,7 @@
 enum {
     CCMR__PROCESS_STARTED = 0x1, /* handlers are registered */
     CCMR__PROCESS_EXITING = 0x2, /* exit has begun or the driver is gone */
-    CCMR__PROCESS_FORKED = 0x4   /* this is a child of a process that used us */
+    CCMR__PROCESS_FORKED = 0x4 /* this is a child of a process that used us */
 };
 
 extern atomic_int ccmr__process_flags;

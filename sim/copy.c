@@ -302,8 +302,7 @@ static CUresult fill(struct sim_thread *self, CUdeviceptr to, unsigned value,
     if (count == 0) {
         return CUDA_SUCCESS;
     }
-    if (is_pageable(to) ||
-        !is_allowed(stream, to, count * width, true)) {
+    if (is_pageable(to) || !is_allowed(stream, to, count * width, true)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     wanted.to = to;

@@ -335,17 +335,16 @@ static void report_pending(const struct sim_thread *self,
     hazard.before.stream_id = pending->stream->id;
     hazard.before.position = pending->newest->position;
     hazard.before.call = sim_call_name(SIM_cuMemFreeAsync);
-    sim_hazard_report(&hazard,
-                      "thread %" PRIu64 " destroys pool %p, call %" PRIu64
-                      ", but %zu bytes at %#" PRIx64
-                      " that were freed on stream id %" PRIu64
-                      " are %s: a real driver is corrupted by that",
-                      self->serial, (void *)pool->handle, sim.sequence,
-                      pending->newest->size, hazard.address,
-                      pending->stream->id,
-                      sim_reached(pending->stream, pending->newest->position)
-                          ? "not yet seen to be finished"
-                          : "still in use");
+    sim_hazard_report(
+        &hazard,
+        "thread %" PRIu64 " destroys pool %p, call %" PRIu64
+        ", but %zu bytes at %#" PRIx64 " that were freed on stream id %" PRIu64
+        " are %s: a real driver is corrupted by that",
+        self->serial, (void *)pool->handle, sim.sequence,
+        pending->newest->size, hazard.address, pending->stream->id,
+        sim_reached(pending->stream, pending->newest->position)
+            ? "not yet seen to be finished"
+            : "still in use");
 }
 
 static CUresult destroy(const struct sim_thread *self, CUmemoryPool handle)

@@ -34,10 +34,10 @@ typedef struct ccmr_buffer_options {
  * @since 0.1
  */
 typedef struct ccmr_buffer_source {
-    size_t size;             /**< sizeof(ccmr_buffer_source) */
-    ccmr_resource *resource; /**< the block is this resource's, or NULL */
-    size_t alignment;        /**< as allocated; 0 for the default */
-    ccmr_stream stream;      /**< allocation stream, with `resource` only;
+    size_t size;                  /**< sizeof(ccmr_buffer_source) */
+    ccmr_resource *resource;      /**< the block is this resource's, or NULL */
+    size_t alignment;             /**< as allocated; 0 for the default */
+    ccmr_stream stream;           /**< allocation stream, with `resource` only;
                                   CCMR_STREAM_UNSET elsewhere */
     void (*release)(void *owner); /**< called once, with no lock held */
     void *owner;                  /**< handed to `release` */
@@ -47,7 +47,8 @@ typedef struct ccmr_buffer_source {
 /** Initialiser of a ccmr_buffer_source that is a plain reference. */
 #define CCMR_BUFFER_SOURCE_INIT                                               \
     {                                                                         \
-        sizeof(ccmr_buffer_source), NULL, 0, CCMR_STREAM_UNSET, NULL, NULL, -1\
+        sizeof(ccmr_buffer_source), NULL, 0, CCMR_STREAM_UNSET, NULL, NULL,   \
+            -1                                                                \
     }
 
 /** What is known about a buffer. @since 0.1 */
@@ -83,10 +84,9 @@ CCMR_BEGIN_DECLS
  * resource's allocate. On an error nothing was allocated.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status
-ccmr_buffer_create(ccmr_resource *resource, size_t bytes,
-                   const ccmr_buffer_options *options, ccmr_stream stream,
-                   ccmr_buffer **buffer);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_buffer_create(
+    ccmr_resource *resource, size_t bytes, const ccmr_buffer_options *options,
+    ccmr_stream stream, ccmr_buffer **buffer);
 
 /**
  * Make a buffer of memory that exists. See ccmr_buffer_source for the three
@@ -95,10 +95,9 @@ ccmr_buffer_create(ccmr_resource *resource, size_t bytes,
  * Errors: nothing was consumed, `release` was not called.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status
-ccmr_buffer_from_handle(void *ptr, size_t bytes,
-                        const ccmr_buffer_source *source,
-                        ccmr_buffer **buffer);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_buffer_from_handle(
+    void *ptr, size_t bytes, const ccmr_buffer_source *source,
+    ccmr_buffer **buffer);
 
 /**
  * Give the buffer's memory back.
@@ -134,8 +133,8 @@ CCMR_API ccmr_status ccmr_buffer_destroy(ccmr_buffer *buffer);
  * stream of another device; the old one stays recorded then.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status
-ccmr_buffer_set_stream(ccmr_buffer *buffer, ccmr_stream stream);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_buffer_set_stream(ccmr_buffer *buffer,
+                                                           ccmr_stream stream);
 
 /**
  * The close must also wait for what is enqueued on `stream` now: an event is
@@ -143,8 +142,8 @@ ccmr_buffer_set_stream(ccmr_buffer *buffer, ccmr_stream stream);
  * memory; on an error the use is not noted.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status
-ccmr_buffer_note_use(ccmr_buffer *buffer, ccmr_stream stream);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_buffer_note_use(ccmr_buffer *buffer,
+                                                         ccmr_stream stream);
 
 /**
  * Copy between two buffers, in the order of `stream`, which must come after

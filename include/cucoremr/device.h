@@ -35,8 +35,8 @@ typedef struct ccmr_driver_info {
 typedef struct ccmr_device_info {
     size_t size; /**< [in] sizeof(ccmr_device_info) */
     char name[128];
-    size_t total_bytes; /**< all of the device's memory */
-    int memory_pools;   /**< 1 if driver memory pools are supported */
+    size_t total_bytes;         /**< all of the device's memory */
+    int memory_pools;           /**< 1 if driver memory pools are supported */
     unsigned pool_handle_kinds; /**< CCMR_HANDLE_... that pools can have */
     int concurrent_managed_access;
 } ccmr_device_info;
@@ -74,8 +74,8 @@ CCMR_API CCMR_NODISCARD ccmr_status ccmr_device_count(int *count);
  * What is known about a device. CCMR_ERROR_NO_DEVICE: no such ordinal.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status ccmr_device_describe(
-    int device, ccmr_device_info *info);
+CCMR_API CCMR_NODISCARD ccmr_status
+ccmr_device_describe(int device, ccmr_device_info *info);
 
 /**
  * A device's current resource, with a reference that the caller releases. The

@@ -553,8 +553,9 @@ ccmr_resource_audit(ccmr_resource *resource);
  * slow.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_dump(
-    ccmr_resource *resource, ccmr_dump_write write, void *context);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_resource_dump(ccmr_resource *resource,
+                                                       ccmr_dump_write write,
+                                                       void *context);
 
 CCMR_END_DECLS
 

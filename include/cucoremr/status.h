@@ -78,22 +78,22 @@ typedef enum ccmr_status {
  * @since 0.1
  */
 typedef struct ccmr_error_detail {
-    size_t size;               /**< sizeof(ccmr_error_detail) of the library */
-    ccmr_status status;        /**< what the failing call returned */
-    int driver_result;         /**< CUresult of driver_call, 0 if none */
-    const char *driver_call;   /**< "cuMemAlloc_v2", static; NULL if none */
+    size_t size;             /**< sizeof(ccmr_error_detail) of the library */
+    ccmr_status status;      /**< what the failing call returned */
+    int driver_result;       /**< CUresult of driver_call, 0 if none */
+    const char *driver_call; /**< "cuMemAlloc_v2", static; NULL if none */
     const char *driver_result_name; /**< "CUDA_ERROR_...", static or NULL */
-    char resource[32];         /**< who refused: a resource's name in a stack */
-    char message[256];         /**< one sentence that names the culprit */
-    int column;                /**< in a stack text: 1-based column, else 0 */
-    int device;                /**< device concerned, -1 if none */
-    size_t requested;          /**< bytes asked for */
-    size_t limit;              /**< limit, budget or device total */
-    size_t live;               /**< bytes handed out, as the limit counts */
-    size_t reserved;           /**< bytes taken from upstream or the driver */
-    size_t largest_free;       /**< largest free run */
-    size_t pending;            /**< bytes freed but waiting for streams */
-    size_t pinned;             /**< bytes freed but kept in place by pins */
+    char resource[32];   /**< who refused: a resource's name in a stack */
+    char message[256];   /**< one sentence that names the culprit */
+    int column;          /**< in a stack text: 1-based column, else 0 */
+    int device;          /**< device concerned, -1 if none */
+    size_t requested;    /**< bytes asked for */
+    size_t limit;        /**< limit, budget or device total */
+    size_t live;         /**< bytes handed out, as the limit counts */
+    size_t reserved;     /**< bytes taken from upstream or the driver */
+    size_t largest_free; /**< largest free run */
+    size_t pending;      /**< bytes freed but waiting for streams */
+    size_t pinned;       /**< bytes freed but kept in place by pins */
 } ccmr_error_detail;
 
 /** A byte count that is not known. @since 0.1 */

@@ -24,9 +24,7 @@
 #endif
 
 #ifdef __cplusplus
-#define CCMR_BEGIN_DECLS                                                      \
-    extern "C"                                                                \
-    {
+#define CCMR_BEGIN_DECLS extern "C" {
 #define CCMR_END_DECLS }
 #else
 #define CCMR_BEGIN_DECLS

@@ -22,8 +22,8 @@ typedef struct ccmr__device_pool {
     CUstream idle;     /* the device's, for READY */
     int several;       /* there are other devices: frees are checked too */
     int owned;
-    int guard;                     /* calls run in relaxed capture mode */
-    ccmr_device_pool_options made; /* as made: sizes rounded */
+    int guard;                      /* calls run in relaxed capture mode */
+    ccmr_device_pool_options made;  /* as made: sizes rounded */
     struct ccmr__device_pool *next; /* once it is retired */
 } ccmr__device_pool;
 

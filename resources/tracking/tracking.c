@@ -329,9 +329,10 @@ static const ccmr_option tracking_options[] = {
     [OPTION_REPORT] = {"report", CCMR_OPTION_BOOLEAN, "no", NULL,
                        "report refused frees, and what is live at the last "
                        "release or at exit, to standard error"},
-    [OPTION_HISTORY] = {"history", CCMR_OPTION_INTEGER, "1024", NULL,
-                        "how many freed blocks are remembered, about: a multiple of "
-                        "64"},
+    [OPTION_HISTORY] =
+        {"history", CCMR_OPTION_INTEGER, "1024", NULL,
+         "how many freed blocks are remembered, about: a multiple of "
+         "64"},
     {NULL, CCMR_OPTION_TEXT, NULL, NULL, NULL},
 };
 

@@ -15,8 +15,7 @@ CCMR_BEGIN_DECLS
  * most 1 GiB. Makes no driver call, ever.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status
-ccmr_host_create(ccmr_resource **resource);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_host_create(ccmr_resource **resource);
 
 CCMR_END_DECLS
 

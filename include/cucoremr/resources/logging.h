@@ -10,10 +10,12 @@
 /* Columns that can follow RMM's six, in this order. */
 #define CCMR_LOG_DEVICE 0x1u    /**< Device: ordinal, -1 if none */
 #define CCMR_LOG_ALIGNMENT 0x2u /**< Alignment: bytes */
-#define CCMR_LOG_CHOSEN 0x4u    /**< Chosen: allocate: the stream that a free
+#define CCMR_LOG_CHOSEN                                                       \
+    0x4u /**< Chosen: allocate: the stream that a free
                                      with none named would use; free: the
                                      stream that it uses */
-#define CCMR_LOG_LATENCY 0x8u   /**< Latency: nanoseconds that the upstream
+#define CCMR_LOG_LATENCY                                                      \
+    0x8u /**< Latency: nanoseconds that the upstream
                                      took to allocate, or to fail; empty for
                                      a free, whose row comes before it */
 
@@ -73,10 +75,9 @@ CCMR_BEGIN_DECLS
  * errno's text. The upstream is retained.
  * @since 0.1
  */
-CCMR_API CCMR_NODISCARD ccmr_status
-ccmr_logging_create(ccmr_resource *upstream,
-                    const ccmr_logging_options *options,
-                    ccmr_resource **resource);
+CCMR_API CCMR_NODISCARD ccmr_status ccmr_logging_create(
+    ccmr_resource *upstream, const ccmr_logging_options *options,
+    ccmr_resource **resource);
 
 /**
  * Write what is buffered. CCMR_ERROR_IO if rows were lost since the last
