@@ -17,6 +17,15 @@ static int first_frame(void *context, const ccmr_tracking_block *block)
     return block->frame_count == 0 || dladdr(block->frames[0], info) == 0;
 }
 
+/* By the file's own name: folders may be called as the library is. */
+static int is_program(const char *file)
+{
+    const char *name = file != NULL ? strrchr(file, '/') : NULL;
+
+    return file != NULL &&
+           strstr(name != NULL ? name : file, "libcucoremr") == NULL;
+}
+
 int main(void)
 {
     ccmr_resource *stack = NULL;
@@ -31,9 +40,7 @@ int main(void)
                ccmr_tracking_outstanding(stack, first_frame, &info) ==
                    CCMR_SUCCESS,
            "a block with a trace");
-    tap_ok(info.dli_fname != NULL &&
-               strstr(info.dli_fname, "libcucoremr") == NULL,
-           "it begins in the program: %s",
+    tap_ok(is_program(info.dli_fname), "it begins in the program: %s",
            info.dli_fname != NULL ? info.dli_fname : "nowhere");
     tap_ok(ccmr_resource_deallocate(stack, ptr, 100, 0, CCMR_STREAM_LEGACY) ==
                CCMR_SUCCESS,
