@@ -372,6 +372,7 @@ Test(tracking_wrong, upstream_gives_a_block_twice)
     GOOD(ccmr_resource_audit(tracked));
     give(tracked, a, 1000);
     ccmr_resource_release(tracked);
+    give(source, base, 500); /* which it never took back */
     ccmr_resource_release(source);
 }
 
