@@ -368,7 +368,8 @@ static void test(const char *text)
 
 /* An audit has the locks of all streams at once, and ThreadSanitizer's search
  * for deadlocks ends the process where a thread has 64. */
-const char *__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(
+    void);
 
 const char *__tsan_default_options(void)
 {
