@@ -154,3 +154,63 @@ ccmr_status ccmr__upstream_device(ccmr_resource *upstream,
     return ccmr__device_use(ordinal >= 0 ? ordinal : CCMR_DEVICE_CURRENT,
                             device);
 }
+
+/* ---- what adaptors pass on ------------------------------------------------ */
+
+static ccmr_resource *upstream_of(void *object)
+{
+    return *(ccmr_resource **)object;
+}
+
+ccmr_status ccmr__adaptor_upstream(void *object, size_t i,
+                                   ccmr_resource **resource)
+{
+    if (i != 0) {
+        return CCMR_ERROR_OUT_OF_RANGE;
+    }
+    *resource = upstream_of(object);
+    return CCMR_SUCCESS;
+}
+
+ccmr_status ccmr__adaptor_would_fit(void *object, size_t bytes,
+                                    ccmr_stream stream, int *fits)
+{
+    return ccmr_resource_would_fit(upstream_of(object), bytes, stream, fits);
+}
+
+ccmr_status ccmr__adaptor_note_use(void *object, void *ptr, ccmr_stream stream)
+{
+    return ccmr_resource_note_use(upstream_of(object), ptr, stream);
+}
+
+ccmr_status ccmr__adaptor_hold_until_free(void *object, void *ptr,
+                                          ccmr_stream stream)
+{
+    return ccmr_resource_hold_until_free(upstream_of(object), ptr, stream);
+}
+
+ccmr_status ccmr__adaptor_pin(void *object, void *ptr, size_t bytes)
+{
+    return ccmr_resource_pin(upstream_of(object), ptr, bytes);
+}
+
+ccmr_status ccmr__adaptor_unpin(void *object, void *ptr, size_t bytes)
+{
+    return ccmr_resource_unpin(upstream_of(object), ptr, bytes);
+}
+
+ccmr_status ccmr__adaptor_export_handle(void *object, void *ptr, unsigned kind,
+                                        void *handle, size_t handle_size)
+{
+    return ccmr_resource_export_handle(upstream_of(object), ptr, kind, handle,
+                                       handle_size);
+}
+
+ccmr_status ccmr__adaptor_export_block(void *object, void *ptr, size_t bytes,
+                                       unsigned kind, void *handle,
+                                       size_t handle_size,
+                                       ccmr_export_place *place)
+{
+    return ccmr_resource_export_block(upstream_of(object), ptr, bytes, kind,
+                                      handle, handle_size, place);
+}

@@ -94,36 +94,36 @@ void ccmr__note_out_of_memory(ccmr_error_detail *detail, const char *call)
     __attribute__((cold));
 
 /*
- * What an adaptor that keeps no blocks passes on to `upstream`, a member of its
- * object: pins and exports. The functions, and the members of its operations.
+ * Operations of adaptors that pass on what they have no part in. The object
+ * of such an adaptor begins with its upstream:
+ *
+ *   object   | ccmr_resource *upstream | its own ... |
  */
-#define CCMR__PASS_ON_PLACES(type)                                            \
-    static ccmr_status pass_on_pin(void *object, void *ptr, size_t bytes)     \
-    {                                                                         \
-        return ccmr_resource_pin(((type *)object)->upstream, ptr, bytes);     \
-    }                                                                         \
-    static ccmr_status pass_on_unpin(void *object, void *ptr, size_t bytes)   \
-    {                                                                         \
-        return ccmr_resource_unpin(((type *)object)->upstream, ptr, bytes);   \
-    }                                                                         \
-    static ccmr_status pass_on_export_handle(void *object, void *ptr,         \
-                                             unsigned kind, void *handle,     \
-                                             size_t handle_size)              \
-    {                                                                         \
-        return ccmr_resource_export_handle(((type *)object)->upstream, ptr,   \
-                                           kind, handle, handle_size);        \
-    }                                                                         \
-    static ccmr_status pass_on_export_block(                                  \
-        void *object, void *ptr, size_t bytes, unsigned kind, void *handle,   \
-        size_t handle_size, ccmr_export_place *place)                         \
-    {                                                                         \
-        return ccmr_resource_export_block(((type *)object)->upstream, ptr,    \
-                                          bytes, kind, handle, handle_size,   \
-                                          place);                             \
-    }
+ccmr_status ccmr__adaptor_upstream(void *object, size_t i,
+                                   ccmr_resource **resource);
+ccmr_status ccmr__adaptor_would_fit(void *object, size_t bytes,
+                                    ccmr_stream stream, int *fits);
+ccmr_status ccmr__adaptor_note_use(void *object, void *ptr,
+                                   ccmr_stream stream);
+ccmr_status ccmr__adaptor_hold_until_free(void *object, void *ptr,
+                                          ccmr_stream stream);
+ccmr_status ccmr__adaptor_pin(void *object, void *ptr, size_t bytes);
+ccmr_status ccmr__adaptor_unpin(void *object, void *ptr, size_t bytes);
+ccmr_status ccmr__adaptor_export_handle(void *object, void *ptr, unsigned kind,
+                                        void *handle, size_t handle_size);
+ccmr_status ccmr__adaptor_export_block(void *object, void *ptr, size_t bytes,
+                                       unsigned kind, void *handle,
+                                       size_t handle_size,
+                                       ccmr_export_place *place);
 
-#define CCMR__PLACES_OPS                                                      \
-    .export_handle = pass_on_export_handle, .pin = pass_on_pin,               \
-    .unpin = pass_on_unpin, .export_block = pass_on_export_block
+/* Members of the operations of an adaptor that keeps no blocks: what is kept is
+ * kept by the upstream, so uses and places are the upstream's. */
+#define CCMR__ADAPTOR_USES                                                    \
+    .note_use = ccmr__adaptor_note_use,                                       \
+    .hold_until_free = ccmr__adaptor_hold_until_free
+
+#define CCMR__ADAPTOR_PLACES                                                  \
+    .export_handle = ccmr__adaptor_export_handle, .pin = ccmr__adaptor_pin,   \
+    .unpin = ccmr__adaptor_unpin, .export_block = ccmr__adaptor_export_block
 
 #endif /* CCMR_RESOURCES_COMMON_H */

@@ -23,7 +23,7 @@
 #include "resources/registry.h"
 
 typedef struct limiting {
-    ccmr_resource *upstream;
+    ccmr_resource *upstream; /* first: see common.h */
     ccmr__credit credit;
 } limiting;
 
@@ -98,37 +98,6 @@ static ccmr_status limiting_describe(void *object, ccmr_properties *properties)
 
     return ccmr__describe_upstream(self->upstream, properties,
                                    ccmr__kind_limiting.name);
-}
-
-static ccmr_status limiting_upstream(void *object, size_t i,
-                                     ccmr_resource **resource)
-{
-    limiting *self = object;
-
-    if (i != 0) {
-        return CCMR_ERROR_OUT_OF_RANGE;
-    }
-    *resource = self->upstream;
-    return CCMR_SUCCESS;
-}
-
-/* What is kept is kept by the upstream: so is a use. */
-static ccmr_status limiting_note_use(void *object, void *ptr,
-                                     ccmr_stream stream)
-{
-    limiting *self = object;
-
-    return ccmr_resource_note_use(self->upstream, ptr, stream);
-}
-
-CCMR__PASS_ON_PLACES(limiting)
-
-static ccmr_status limiting_hold_until_free(void *object, void *ptr,
-                                            ccmr_stream stream)
-{
-    limiting *self = object;
-
-    return ccmr_resource_hold_until_free(self->upstream, ptr, stream);
 }
 
 /* What it took from its upstream is what it handed out. */
@@ -254,10 +223,9 @@ static const ccmr_resource_ops limiting_ops = {
     .deallocate = limiting_deallocate,
     .destroy = limiting_destroy,
     .describe = limiting_describe,
-    .upstream = limiting_upstream,
-    .note_use = limiting_note_use,
-    .hold_until_free = limiting_hold_until_free,
-    CCMR__PLACES_OPS,
+    .upstream = ccmr__adaptor_upstream,
+    CCMR__ADAPTOR_USES,
+    CCMR__ADAPTOR_PLACES,
     .stats = limiting_stats,
     .option_get = limiting_option_get,
     .option_set = limiting_option_set,

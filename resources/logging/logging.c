@@ -30,7 +30,7 @@
     (CCMR_LOG_DEVICE | CCMR_LOG_ALIGNMENT | CCMR_LOG_CHOSEN | CCMR_LOG_LATENCY)
 
 typedef struct logging {
-    ccmr_resource *upstream;
+    ccmr_resource *upstream; /* first: see common.h */
     ccmr__log *log;
     unsigned columns;
     int device;
@@ -161,37 +161,6 @@ static ccmr_status logging_describe(void *object, ccmr_properties *properties)
                                    ccmr__kind_logging.name);
 }
 
-static ccmr_status logging_upstream(void *object, size_t i,
-                                    ccmr_resource **resource)
-{
-    logging *self = object;
-
-    if (i != 0) {
-        return CCMR_ERROR_OUT_OF_RANGE;
-    }
-    *resource = self->upstream;
-    return CCMR_SUCCESS;
-}
-
-/* What is kept is kept by the upstream: so is a use. */
-static ccmr_status logging_note_use(void *object, void *ptr,
-                                    ccmr_stream stream)
-{
-    logging *self = object;
-
-    return ccmr_resource_note_use(self->upstream, ptr, stream);
-}
-
-CCMR__PASS_ON_PLACES(logging)
-
-static ccmr_status logging_hold_until_free(void *object, void *ptr,
-                                           ccmr_stream stream)
-{
-    logging *self = object;
-
-    return ccmr_resource_hold_until_free(self->upstream, ptr, stream);
-}
-
 static ccmr_status logging_stats(void *object, ccmr_stats *stats)
 {
     (void)object;
@@ -199,14 +168,6 @@ static ccmr_status logging_stats(void *object, ccmr_stats *stats)
     stats->pending_bytes = 0;
     stats->exact |= CCMR_STAT_RESERVED_BYTES | CCMR_STAT_PENDING_BYTES;
     return CCMR_SUCCESS;
-}
-
-static ccmr_status logging_would_fit(void *object, size_t bytes,
-                                     ccmr_stream stream, int *fits)
-{
-    logging *self = object;
-
-    return ccmr_resource_would_fit(self->upstream, bytes, stream, fits);
 }
 
 /* ---- options ----------------------------------------------------------- */
@@ -264,13 +225,12 @@ static const ccmr_resource_ops logging_ops = {
     .deallocate = logging_deallocate,
     .destroy = logging_destroy,
     .describe = logging_describe,
-    .upstream = logging_upstream,
-    .note_use = logging_note_use,
-    .hold_until_free = logging_hold_until_free,
-    CCMR__PLACES_OPS,
+    .upstream = ccmr__adaptor_upstream,
+    CCMR__ADAPTOR_USES,
+    CCMR__ADAPTOR_PLACES,
     .stats = logging_stats,
     .option_get = logging_option_get,
-    .would_fit = logging_would_fit,
+    .would_fit = ccmr__adaptor_would_fit,
 };
 
 static ccmr_status read_options(const ccmr_logging_options *from,

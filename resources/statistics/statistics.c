@@ -25,8 +25,8 @@
 #include "resources/statistics/counts.h"
 
 typedef struct statistics {
+    ccmr_resource *upstream; /* first: see common.h */
     ccmr__counts counts;
-    ccmr_resource *upstream;
 } statistics;
 
 static ccmr_status statistics_allocate(void *object, size_t bytes,
@@ -89,37 +89,6 @@ static ccmr_status statistics_describe(void *object,
                                    ccmr__kind_statistics.name);
 }
 
-static ccmr_status statistics_upstream(void *object, size_t i,
-                                       ccmr_resource **resource)
-{
-    statistics *self = object;
-
-    if (i != 0) {
-        return CCMR_ERROR_OUT_OF_RANGE;
-    }
-    *resource = self->upstream;
-    return CCMR_SUCCESS;
-}
-
-/* What is kept is kept by the upstream: so is a use. */
-static ccmr_status statistics_note_use(void *object, void *ptr,
-                                       ccmr_stream stream)
-{
-    statistics *self = object;
-
-    return ccmr_resource_note_use(self->upstream, ptr, stream);
-}
-
-CCMR__PASS_ON_PLACES(statistics)
-
-static ccmr_status statistics_hold_until_free(void *object, void *ptr,
-                                              ccmr_stream stream)
-{
-    statistics *self = object;
-
-    return ccmr_resource_hold_until_free(self->upstream, ptr, stream);
-}
-
 static ccmr_status statistics_stats(void *object, ccmr_stats *stats)
 {
     statistics *self = object;
@@ -134,14 +103,6 @@ static ccmr_status statistics_stats(void *object, ccmr_stats *stats)
             CCMR_STAT_PEAK_LIVE_BYTES | CCMR_STAT_PEAK_RESERVED_BYTES;
     }
     return CCMR_SUCCESS;
-}
-
-static ccmr_status statistics_would_fit(void *object, size_t bytes,
-                                        ccmr_stream stream, int *fits)
-{
-    statistics *self = object;
-
-    return ccmr_resource_would_fit(self->upstream, bytes, stream, fits);
 }
 
 static ccmr_status statistics_audit(void *object)
@@ -195,13 +156,12 @@ static const ccmr_resource_ops statistics_ops = {
     .deallocate = statistics_deallocate,
     .destroy = statistics_destroy,
     .describe = statistics_describe,
-    .upstream = statistics_upstream,
-    .note_use = statistics_note_use,
-    .hold_until_free = statistics_hold_until_free,
-    CCMR__PLACES_OPS,
+    .upstream = ccmr__adaptor_upstream,
+    CCMR__ADAPTOR_USES,
+    CCMR__ADAPTOR_PLACES,
     .stats = statistics_stats,
     .option_get = statistics_option_get,
-    .would_fit = statistics_would_fit,
+    .would_fit = ccmr__adaptor_would_fit,
     .audit = statistics_audit,
 };
 

@@ -27,9 +27,9 @@
 #define HISTORY_DEFAULT ((size_t)1024)
 
 typedef struct tracking {
+    ccmr_resource *upstream; /* first: see common.h */
     ccmr__blocks blocks;
-    ccmr__exit_hook hook; /* with reports */
-    ccmr_resource *upstream;
+    ccmr__exit_hook hook;    /* with reports */
     ccmr_resource *resource; /* itself; not retained */
     ccmr__tracking_report report;
     size_t history;
@@ -150,18 +150,6 @@ static ccmr_status tracking_describe(void *object, ccmr_properties *properties)
 
     return ccmr__describe_upstream(self->upstream, properties,
                                    ccmr__kind_tracking.name);
-}
-
-static ccmr_status tracking_upstream(void *object, size_t i,
-                                     ccmr_resource **resource)
-{
-    tracking *self = object;
-
-    if (i != 0) {
-        return CCMR_ERROR_OUT_OF_RANGE;
-    }
-    *resource = self->upstream;
-    return CCMR_SUCCESS;
 }
 
 /* It keeps nothing that could be given back; but this is how it hears that its
@@ -286,14 +274,6 @@ static ccmr_status tracking_stats(void *object, ccmr_stats *stats)
     return CCMR_SUCCESS;
 }
 
-static ccmr_status tracking_would_fit(void *object, size_t bytes,
-                                      ccmr_stream stream, int *fits)
-{
-    tracking *self = object;
-
-    return ccmr_resource_would_fit(self->upstream, bytes, stream, fits);
-}
-
 /* No two blocks share a byte. */
 static ccmr_status tracking_audit(void *object)
 {
@@ -372,13 +352,13 @@ static const ccmr_resource_ops tracking_ops = {
     .deallocate = tracking_deallocate,
     .destroy = tracking_destroy,
     .describe = tracking_describe,
-    .upstream = tracking_upstream,
+    .upstream = ccmr__adaptor_upstream,
     .trim = tracking_trim,
     .note_use = tracking_note_use,
     .hold_until_free = tracking_hold_until_free,
     .stats = tracking_stats,
     .option_get = tracking_option_get,
-    .would_fit = tracking_would_fit,
+    .would_fit = ccmr__adaptor_would_fit,
     .audit = tracking_audit,
     .export_handle = tracking_export_handle,
     .pin = tracking_pin,
